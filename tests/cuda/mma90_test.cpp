@@ -91,6 +91,27 @@ TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
     EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
 }
 
+// Blocks that take tile after tile: in turns and together, alone and in clusters that share rows, with ends of rows,
+// columns and the inner extent, fewer tiles than blocks and several for each, rings shorter and longer than a tile.
+TEST_F(OnGpu, ProductsByWarpgroupsOfManyTiles) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const std::string sum = "add(x0,x1);add(t0,x2);relu(t1)";
+  const Product odd{197, 200, 328, "f16", false, sum};  // six steps, the last one of eight
+  for (const char* shape :
+       {"16x1x1,1,2t", "32x2x1,1,3t", "48x1x1,2,4t", "64x2x1,2,5t", "96x1x1,1,8t", "128x3x1,1,3t", "192x2x1,2,2t",
+        "16x1x1,1,3c", "48x2x1,1,2c", "32x1x1,2,4c", "112x2x1,2,3c", "256x1x1,1,4c"})
+    EXPECT_LE(errorOf(odd, shape), 1.5e-3) << shape;
+  const Product narrow{83, 131, 72, "bf16", true, "cast.f32(x0)", "f32"};  // rows of y that are no whole packs
+  for (const char* shape : {"32x1x1,1,2t", "16x2x1,2,4t", "48x1x1,1,3c"})
+    EXPECT_LE(errorOf(narrow, shape), 2e-5) << shape;
+  const Product one{1, 136, 72, "bf16", true, "add(x0,x1);add(t0,x2);tanh(t1)"};
+  for (const char* shape : {"16x1x1,1,2t", "32x1x1,2,4c"}) EXPECT_LE(errorOf(one, shape), 1e-2) << shape;
+  const Product rounded{37, 72, 196, "f32", false, sum};
+  for (const char* shape : {"16x1x1,1,2t", "32x1x1,2,3c"}) EXPECT_LE(errorOf(rounded, shape), 1e-3) << shape;
+  const Product many{1100, 264, 64, "f16", false, sum};  // more tiles than blocks
+  for (const char* shape : {"16x1x1,1,4t", "16x1x1,2,3t"}) EXPECT_LE(errorOf(many, shape), 1.5e-3) << shape;
+}
+
 // One engine at several extents: maps and tiles follow. `x` and `r` have N in front.
 void expectAnyBatch(const std::string& op, const Dims& x, const Dims& r, const std::string& weights, int64_t most) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
@@ -199,6 +220,30 @@ TEST(Mma90, ProposesShapesThatExist) {
       }
     }
   }
+}
+
+// Where there are tiles for the chip.
+TEST(Mma90, ProposesManyTiles) {
+  for (const int64_t rows : {4096, 6304, 100352, 16000000}) {
+    for (const int64_t columns : {64, 200, 768, 2304, 50257}) {
+      for (const int64_t inner : {64, 584, 3072}) {
+        const auto shapes = backends::cuda::mma90PersistentShapes(rows, {columns, inner}, 8);
+        for (const auto& shape : shapes) {
+          EXPECT_EQ(shape.refusal((inner + 63) / 64), "") << shape.text();
+          EXPECT_EQ(Mma90Shape::parse(shape.text()), shape) << shape.text();
+          const auto order = shape.order(rows, (columns + 63) / 64);
+          EXPECT_GE(int64_t{order.down} * shape.rows, rows) << shape.text();
+          EXPECT_GE(order.across * shape.parts * shape.tileGroups() * 64, columns) << shape.text();
+          EXPECT_EQ(order.tiles, order.across * order.down) << shape.text();
+        }
+        EXPECT_EQ(shapes.empty(), rows == 4096 && columns <= 200) << rows << "x" << columns;
+      }
+    }
+  }
+  EXPECT_TRUE(backends::cuda::mma90PersistentShapes(128, {768, 768}, 8).empty());
+  for (const char* shape : {"24x1x1,1,4t", "272x1x1,1,2c", "208x2x1,1,2t", "64x1x2,1,4t", "64x1x1,3,4t", "64x1x1,1,1t",
+                            "64x1x1,1,4x2t", "192x2x1,1,6t", "64x0x1,1,4c"})
+    EXPECT_NE(Mma90Shape::parse(shape).refusal(64), "") << shape;
 }
 
 // Stages that would wait for each other for ever, and what is no tile.

@@ -90,6 +90,35 @@ __device__ __forceinline__ void copyWindows(void* shared, const TileMap& map, in
       "h"((unsigned short)yTap)
       : "memory");
 }
+// The same for both blocks of a cluster of two: to this place, and this barrier, of each of them.
+__device__ __forceinline__ void copyTileToBoth(void* shared, const TileMap& map, int column, int row,
+                                               ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%2, %3}], [%4], %5;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(sharedAddress(barrier)), "h"((unsigned short)3)
+      : "memory");
+}
+__device__ __forceinline__ void copyWindowsToBoth(void* shared, const TileMap& map, int channel, int x, int y,
+                                                  int image, int xTap, int yTap, ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6], {%7, %8}, %9;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(image), "r"(sharedAddress(barrier)), "h"((unsigned short)xTap),
+      "h"((unsigned short)yTap), "h"((unsigned short)3)
+      : "memory");
+}
+// At this barrier of both blocks of a cluster of two; says nothing of what this thread has stored.
+__device__ __forceinline__ void arriveAtBoth(ByteBarrier* barrier) {
+#pragma unroll
+  for (int rank = 0; rank < 2; ++rank) {
+    asm volatile(
+        "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::
+            "r"(sharedAddress(barrier)),
+        "r"(rank)
+        : "memory");
+  }
+}
 __device__ __forceinline__ void fetchMap(const TileMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -143,6 +172,9 @@ __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {
 __device__ inline void copyTiles(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyHead(void*, const TileMap&, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void copyTileToBoth(void*, const TileMap&, int, int, ByteBarrier*) {}
+__device__ inline void copyWindowsToBoth(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void arriveAtBoth(ByteBarrier*) {}
 __device__ inline void fetchMap(const TileMap&) {}
 __device__ inline void showToCopies() {}
 __device__ inline void releaseSuccessor() {}

@@ -79,6 +79,11 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
             shape.rows);
   tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
   tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
+  if (shape.isPersistent()) {
+    p.order = shape.order(rows, w.tiles());
+    tilesOfColumns_ = static_cast<unsigned>(std::min<int64_t>(p.order.tiles, multiprocessors() / shape.parts));
+    tilesOfRows_ = 1;
+  }
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
   for (size_t k = 0; k < kinds.size(); ++k) {
     const auto bytes = static_cast<size_t>(bits(shapes.inputs[k + 2].dtype) / 8);
@@ -150,7 +155,8 @@ void Mma90Launcher::map(void* x) {
   const auto inner = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.groups);
   const auto rowBytes = inner * static_cast<cuuint64_t>(record_.weights.bytes);
   const auto ofStep = narrow(record_.weights.ofStep());
-  const auto rows = narrow(record_.shape.rows);
+  const auto& shape = record_.shape;
+  const auto rows = narrow(shape.isPersistent() ? shape.rows / shape.parts : shape.rows);
   if (image_) {
     const auto& image = *image_;
     const auto height = static_cast<cuuint64_t>(image.height);

@@ -1,0 +1,128 @@
+// Products by warpgroups whose blocks take tile after tile: which tiles, in which order, their code.
+#include <algorithm>
+
+#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/kernels/mma90/mma90.h"
+#include "ops/contraction.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+using Schedule = Mma90Shape::Schedule;
+
+constexpr int64_t kMostRowsInTurns = 192;  // with two runs of 64 columns
+constexpr int64_t kMostRowsTogether = 256;
+constexpr int64_t kStepOfRows = 16;
+
+int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Cycles that a product may take: tensor cores, bytes into a multiprocessor, and sums that are finished while nothing
+// is multiplied.
+double cyclesOf(const Mma90Shape& shape, int64_t rows, const Mma90Weights& weights) {
+  constexpr double kStart = 3000, kBytesAClock = 40, kOfPass = 110;
+  const auto real = [](int64_t v) { return static_cast<double>(v); };
+  const auto order = shape.order(rows, weights.tiles());
+  const double waves = real(divided(order.tiles * shape.parts, multiprocessors() / shape.parts * shape.parts));
+  const double tensor = real(2 * shape.tileGroups() * shape.rows);
+  const double bytes = real(shape.tileGroups() * kMma90TileBytes + shape.rows * kMma90Bytes / shape.parts);
+  const double loop = real(weights.steps()) * std::max(tensor * 1.1, bytes / kBytesAClock);
+  const double finish = real(shape.columnGroups * shape.rows / kMma90PassRows) * kOfPass;
+  const bool inTurns = shape.schedule == Schedule::kInTurns;
+  return kStart + waves * (inTurns ? std::max(loop, finish / 2) : loop + finish) + (inTurns ? finish : 0);
+}
+
+}  // namespace
+
+Mma90Order Mma90Shape::order(int64_t productRows, int64_t tilesOfColumns) const {
+  constexpr int64_t kBand = 16;
+  Mma90Order order;
+  const int64_t across = divided(divided(tilesOfColumns, tileGroups()), parts);
+  const int64_t down = divided(productRows, rows);
+  order.across = static_cast<int32_t>(across);
+  order.down = static_cast<int32_t>(down);
+  order.band = static_cast<int32_t>(std::min(down, kBand));
+  order.tiles = static_cast<int32_t>(across * down);
+  return order;
+}
+
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most) {
+  if (weights.groups > 1 || weights.scaled || rows >= int64_t{1} << 30) return {};
+  struct Form {
+    Schedule schedule;
+    int64_t runs, mostRows, parts;
+  };
+  static constexpr Form kForms[] = {{Schedule::kInTurns, 2, kMostRowsInTurns, 2},
+                                    {Schedule::kInTurns, 2, kMostRowsInTurns, 1},
+                                    {Schedule::kTogether, 1, kMostRowsTogether, 1},
+                                    {Schedule::kTogether, 1, kMostRowsTogether, 2},
+                                    {Schedule::kTogether, 2, kMostRowsInTurns, 2}};
+  struct Rated {
+    double cycles;
+    Mma90Shape shape;
+  };
+  std::vector<Rated> rated;
+  for (const auto& form : kForms) {
+    Rated best{0, {}};
+    for (int64_t height = 96; height <= form.mostRows; height += kStepOfRows) {
+      Mma90Shape shape{height, form.runs, 1, form.parts, 1};
+      shape.schedule = form.schedule;
+      const int64_t left = kMma90MostShared - kMma90HeadBytes - kMma90PassBytes;
+      shape.stages = std::min<int64_t>(left / shape.stageBytes(), kMma90MostStages);
+      if (!shape.refusal(weights.steps()).empty() || divided(rows, height) > kMma90MostTiles) continue;
+      const auto order = shape.order(rows, weights.tiles());
+      if (int64_t{order.across} * order.down >= int64_t{1} << 30) continue;
+      if (order.tiles * shape.parts * 10 < multiprocessors() * 9) continue;  // much of the chip would have no tile
+      const double cycles = cyclesOf(shape, rows, weights);
+      if (best.cycles == 0 || cycles <= best.cycles) best = {cycles, shape};
+    }
+    if (best.cycles > 0) rated.push_back(best);
+  }
+  std::stable_sort(rated.begin(), rated.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  std::vector<Mma90Shape> result;
+  for (const auto& one : rated) {
+    if (result.size() < most) result.push_back(one.shape);
+  }
+  return result;
+}
+
+Code Mma90Record::persistentCode() const {
+  std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
+  inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
+  std::string members, columnMembers, loads, columnLoads, values;
+  for (size_t k = 1; k < inputs.size(); ++k) {
+    const auto type = cudaName(inputs[k]);
+    const char kind = kinds[k - 1];
+    auto& member = kind == 'w' ? members : columnMembers;
+    auto& load = kind == 'w' ? loads : columnLoads;
+    member += kind == 's' ? fmt::format(" {} x{};", type, k) : fmt::format(" Kept<{}, kWidth> x{};", type, k);
+    load += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
+                        : fmt::format("    to.x{0}.load((const {1}*)p.data[{0}] + {2});\n", k, type,
+                                      kind == 'w' ? "offset" : "column");
+    values += fmt::format("  const auto x{0} = Scalar<{1}>::load({2}.x{0}{3});\n", k, type,
+                          kind == 'w' ? "from" : "fixed", kind == 's' ? "" : ".at(i)");
+  }
+  std::string result;
+  const auto statements = scalarStatements(op.epilogue, inputs, result);
+  const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
+  std::string text =
+      fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", cudaName(types.inputs[0]));
+  text += mma90ProductText(shape.rows, types.inputs[0]) + "#include \"mma90_persistent.cuh\"\n\n";
+  text += fmt::format(
+      "typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n"
+      "  template <int kWidth>\n  struct ColumnInputs {{{} }};\n",
+      cudaName(types.outputs[0]), members, columnMembers);
+  text += member + " void load(const Mma90Parameters& p, i64 offset, Inputs<kWidth>& to) {\n" + loads + "  }\n";
+  text += member + " void loadColumns(const Mma90Parameters& p, int column, ColumnInputs<kWidth>& to) {\n" +
+          columnLoads + "  }\n";
+  text += member +
+          " float compute(float x0, const Inputs<kWidth>& from, const ColumnInputs<kWidth>& fixed, int i) {\n" +
+          fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
+  text += fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows,
+                      shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2,
+                      weights.columnsAtOnce(), weights.taps != 0);
+  text +=
+      fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, 1), tenon_mma90, Mma90Parameters) {{\n", shape.threads());
+  return {"", {}, text + "  Product::run(p);\n}\n"};
+}
+
+}  // namespace tenon::backends::cuda
