@@ -38,20 +38,21 @@ std::string graphOf(const Product& p) {
 }
 
 // The norm of the difference from the reference over that of the reference; `shape` is forced.
-double errorOf(const Product& p, const std::string& shape) {
+double errorOf(const graph::Graph& graph, const std::string& shape) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
-  const auto graph = graph::parse(graphOf(p));
-  const auto type = parseDataType(p.type);
   std::vector<HostTensor> inputs;
-  inputs.push_back(randomTensor(type, {p.rows, p.inner}, 1));
-  if (graph.inputs().size() == 2) inputs.push_back(randomTensor(type, {p.rows, p.columns}, 2));
+  for (const auto input : graph.inputs()) {
+    const auto& type = graph.value(input).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+  }
   compile::BuildOptions options;
   options.optimizationLevel = 0;
   options.tf32 = true;
   bool offered = false;
   options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.op.name() != "matmul") return candidates;
-    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_matmul"; });
+    if (node.op.name() != "matmul" && node.op.name() != "convolution") return candidates;
+    std::erase_if(candidates,
+                  [](const auto& candidate) { return candidate.tactic.find("cuda.mma90_") == std::string::npos; });
     if (candidates.empty()) return candidates;
     candidates.resize(1);
     candidates[0].variant = shape;
@@ -62,6 +63,7 @@ double errorOf(const Product& p, const std::string& shape) {
   EXPECT_TRUE(offered);
   return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
 }
+double errorOf(const Product& p, const std::string& shape) { return errorOf(graph::parse(graphOf(p)), shape); }
 
 constexpr size_t kLastLayers = 8;  // tests, which can run side by side
 
@@ -110,6 +112,29 @@ TEST_F(OnGpu, ProductsByWarpgroupsOfManyTiles) {
   for (const char* shape : {"16x1x1,1,2t", "32x1x1,2,3c"}) EXPECT_LE(errorOf(rounded, shape), 1e-3) << shape;
   const Product many{1100, 264, 64, "f16", false, sum};  // more tiles than blocks
   for (const char* shape : {"16x1x1,1,4t", "16x1x1,2,3t"}) EXPECT_LE(errorOf(many, shape), 1.5e-3) << shape;
+}
+
+// Windows of images as rows of many tiles: strides, dilation and padding, ends of rows and of images inside a tile.
+TEST_F(OnGpu, ConvolutionsByWarpgroupsOfManyTiles) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  struct Case {
+    const char *attributes, *result;
+  };
+  for (const auto& [attributes, result] :
+       {Case{"prePadding=[1,1] postPadding=[1,1]", "3,72,9,7"}, Case{"strides=[2,2] prePadding=[1,0]", "3,72,4,3"},
+        Case{"prePadding=[3,3] postPadding=[3,3] dilations=[3,3]", "3,72,9,7"}}) {
+    const auto graph = graph::parse(fmt::format(R"g(graph "windows" {{
+  input %x : f16[3,72,9,7]
+  input %r : f16[{0}]
+  const %w : f16[72,72,3,3] = random(5)
+  const %b : f16[72,1,1] = random(6)
+  %y : f16[{0}] = convolution{{epilogue="add(x0,x1);add(t0,x2)" {1}}}(%x, %w, %b, %r) "n"
+  output %y
+}})g",
+                                                result, attributes));
+    for (const char* shape : {"32x1x1,1,3t", "48x2x1,2,3t", "32x1x1,2,3c"})
+      EXPECT_LE(errorOf(graph, shape), 1.5e-3) << attributes << ", " << shape;
+  }
 }
 
 // One engine at several extents: maps and tiles follow. `x` and `r` have N in front.

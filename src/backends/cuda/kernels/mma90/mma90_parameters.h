@@ -21,7 +21,7 @@ constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
 // the next, in floats.
 constexpr int kMma90PassRows = 16, kMma90PassPitch = 20;
 constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one of whose warps one copies
-constexpr int kMma90PassBytes = 8 * kMma90PassRows * kMma90PassPitch * 4;
+constexpr int kMma90PassBytes = 8 * 2 * kMma90PassRows * kMma90PassPitch * 4;  // two places of each warp
 
 // Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {

@@ -88,7 +88,7 @@ std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& 
 Code Mma90Record::persistentCode() const {
   std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
   inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
-  std::string members, columnMembers, loads, columnLoads, values;
+  std::string members, columnMembers, loads, columnLoads, fetches, values;
   for (size_t k = 1; k < inputs.size(); ++k) {
     const auto type = cudaName(inputs[k]);
     const char kind = kinds[k - 1];
@@ -98,6 +98,7 @@ Code Mma90Record::persistentCode() const {
     load += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
                         : fmt::format("    to.x{0}.load((const {1}*)p.data[{0}] + {2});\n", k, type,
                                       kind == 'w' ? "offset" : "column");
+    if (kind == 'w') fetches += fmt::format("    fetchLines((const {}*)p.data[{}] + offset);\n", type, k);
     values += fmt::format("  const auto x{0} = Scalar<{1}>::load({2}.x{0}{3});\n", k, type,
                           kind == 'w' ? "from" : "fixed", kind == 's' ? "" : ".at(i)");
   }
@@ -112,6 +113,9 @@ Code Mma90Record::persistentCode() const {
       "  template <int kWidth>\n  struct ColumnInputs {{{} }};\n",
       cudaName(types.outputs[0]), members, columnMembers);
   text += member + " void load(const Mma90Parameters& p, i64 offset, Inputs<kWidth>& to) {\n" + loads + "  }\n";
+  text += fmt::format("  static const bool kReads = {};\n", !fetches.empty());
+  text +=
+      "  __device__ __forceinline__ static void fetch(const Mma90Parameters& p, i64 offset) {\n" + fetches + "  }\n";
   text += member + " void loadColumns(const Mma90Parameters& p, int column, ColumnInputs<kWidth>& to) {\n" +
           columnLoads + "  }\n";
   text += member +

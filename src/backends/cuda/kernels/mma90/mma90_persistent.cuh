@@ -28,6 +28,52 @@ struct Kept<T, kWidth, true> {
   __device__ __forceinline__ T at(int i) const { return {(unsigned short)(pairs.e[i / 2] >> i % 2 * 16)}; }
 };
 
+// The lines in which 64 elements begin.
+template <typename T>
+__device__ __forceinline__ void fetchLines(const T* from) {
+#pragma unroll
+  for (int i = 0; i < kMma90Columns; i += 128 / (int)sizeof(T)) fetchLine(from + i);
+}
+
+// What becomes of kWidth sums, in one store.
+template <typename T, int kWidth>
+struct Finished {
+  Pack<T, kWidth> pack;
+
+  __device__ __forceinline__ void set(const float (&value)[kWidth]) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) pack.e[i] = Element<T>::store(value[i]);
+  }
+  __device__ __forceinline__ void store(T* to) const { *(Pack<T, kWidth>*)to = pack; }
+};
+template <typename T>
+struct FinishedHalves {
+  unsigned pairs[4];
+
+  __device__ __forceinline__ void set(const float (&value)[8]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pairs[i] = packed<T>(value[2 * i], value[2 * i + 1]);
+  }
+  __device__ __forceinline__ void store(T* to) const { storeAtOnce(to, pairs); }
+};
+template <>
+struct Finished<f16, 8> : FinishedHalves<f16> {};
+template <>
+struct Finished<bf16, 8> : FinishedHalves<bf16> {};
+template <>
+struct Finished<f32, 8> {
+  unsigned words[2][4];
+
+  __device__ __forceinline__ void set(const float (&value)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) words[i / 4][i % 4] = (unsigned)__float_as_int(value[i]);
+  }
+  __device__ __forceinline__ void store(f32* to) const {
+    storeAtOnce(to, words[0]);
+    storeAtOnce(to + 4, words[1]);
+  }
+};
+
 // kRowsOfTile: of x, a multiple of 16 up to 256. kRuns: of 64 columns that a warpgroup has. kInTurns: warpgroups have
 // tiles of their own. kIsShared: by the two blocks of a cluster. kWidth: columns that one thread finishes at once, 8
 // where rows of y are whole packs, else 1.
@@ -44,6 +90,7 @@ struct Mma90Persistent {
   static const int kStageBytes = kRowsAt + kRowBytes;
   static const int kWarpRows = kMma90PassRows, kWarpColumns = 16;  // that a warp passes through shared memory at once
   static const int kPitch = kMma90PassPitch;
+  static const int kOfPass = kWarpRows * kPitch;
   static const int kPasses = kRows / kWarpRows;
   static const int kUnits = kWidth == 8 ? 1 : kWarpRows * kWarpColumns / 32;  // of a lane in a pass
   static const int kAll = kRuns * kPasses;                                    // passes of a tile
@@ -234,6 +281,17 @@ struct Mma90Persistent {
     release(at, before);
   }
 
+  // What the epilogue reads of a tile comes as far as the cache meanwhile.
+  __device__ __forceinline__ static void fetchInputs(const Mma90Parameters& p, const Tile& tile, int group) {
+    if (!Finish::kReads) return;
+    const int first = tile.firstColumn + (kInTurns ? 0 : group * kRuns * kMma90Columns);
+#pragma unroll 1
+    for (int i = threadIdx.x % 128; i < kRows * kRuns; i += 128) {
+      const int row = tile.firstRow + i / kRuns, column = first + i % kRuns * kMma90Columns;
+      if (row < p.rows && column < p.columns) Finish::fetch(p, (i64)row * p.columns + column);
+    }
+  }
+
   // What a lane finishes of a pass: a pack of a row, or single columns of some rows. Rows in an order in which lanes
   // that read together read from different banks.
   __device__ __forceinline__ static int rowOf(int lane, int unit) {
@@ -252,7 +310,7 @@ struct Mma90Persistent {
   __device__ __forceinline__ static void finish(const float (&c)[kRuns][kRows / 8][4], const Mma90Parameters& p,
                                                 const Place& at, const Tile& tile, int group) {
     const int lane = threadIdx.x % 32;
-    float* const passed = at.passed + threadIdx.x / 32 * kWarpRows * kPitch;
+    float* const passed = at.passed + threadIdx.x / 32 * 2 * kOfPass;
     float* const to = passed + lane % 4 * 2 * kPitch + lane / 4;
     const float* const from = passed + rowOf(lane, 0) * kPitch + columnOf(lane);
     const int rows = p.rows - tile.firstRow - rowOf(lane, 0);
@@ -264,6 +322,11 @@ struct Mma90Persistent {
     const int toNextRun = kMma90Columns - (kPasses - 1) * ofPass;
     ColumnInputs fixed;
     Inputs inputs[kAll];
+    float value[2][kUnits][kWidth];
+    passOn(c[0], 0, to);
+    syncWarp();
+    readPass(value[0], from);
+    if (kAll > 1) passOn(c[1 / kPasses], 1 % kPasses, to + kOfPass);
 #pragma unroll
     for (int all = 0; all < kAll; ++all) {
 #pragma unroll
@@ -277,25 +340,32 @@ struct Mma90Persistent {
       const bool hasColumn = column + run * kMma90Columns < p.columns;
       if (pass == 0) fixed = {};
       if (pass == 0 && hasColumn) Finish::loadColumns(p, column + run * kMma90Columns, fixed);
-      syncWarp();  // the pass before has been read
-#pragma unroll
-      for (int i = 0; i < 8; ++i) to[(i / 4 * 8 + i % 2) * kPitch + i % 4 / 2 * 8] = c[run][2 * pass + i / 4][i % 4];
+      // While a pass is computed the next one is read, and the one behind it goes where this one has been read.
       syncWarp();
+      if (all + 1 < kAll) readPass(value[(all + 1) % 2], from + (all + 1) % 2 * kOfPass);
+      if (all + 2 < kAll) passOn(c[(all + 2) / kPasses], (all + 2) % kPasses, to + all % 2 * kOfPass);
 #pragma unroll
       for (int unit = 0; unit < kUnits; ++unit) {
-        float value[kWidth];
-        readPassed(value, from + 2 * unit * kPitch);
         if (!hasColumn || pass * kWarpRows + 2 * unit >= rows) continue;
         const i64 own = place + 2 * unit * p.columns;
         if (kWidth != 8) Finish::load(p, own, inputs[all]);
-        Pack<Y, kWidth> result;
+        Finished<Y, kWidth> result;
 #pragma unroll
         for (int i = 0; i < kWidth; ++i)
-          result.e[i] = Element<Y>::store(Finish::compute(value[i], inputs[all], fixed, i));
-        *(Pack<Y, kWidth>*)((Y*)p.data[0] + own) = result;
+          value[all % 2][unit][i] = Finish::compute(value[all % 2][unit][i], inputs[all], fixed, i);
+        result.set(value[all % 2][unit]);
+        result.store((Y*)p.data[0] + own);
       }
       place += pass == kPasses - 1 ? toNextRun : ofPass;
     }
+  }
+  __device__ __forceinline__ static void passOn(const float (&c)[kRows / 8][4], int pass, float* to) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) to[(i / 4 * 8 + i % 2) * kPitch + i % 4 / 2 * 8] = c[2 * pass + i / 4][i % 4];
+  }
+  __device__ __forceinline__ static void readPass(float (&value)[kUnits][kWidth], const float* from) {
+#pragma unroll
+    for (int unit = 0; unit < kUnits; ++unit) readPassed(value[unit], from + 2 * unit * kPitch);
   }
   __device__ __forceinline__ static void readPassed(float (&value)[8], const float* from) {
 #pragma unroll
@@ -313,9 +383,12 @@ struct Mma90Persistent {
     Slot slot;
     if (kInTurns && group == 1) slot.advance(p.steps, p.stages);
     unsigned parity = kInTurns ? group ^ 1 : 0;
+    const int apart = (kInTurns ? 2 : 1) * tilesApart();
+    const int first = firstTile() + (kInTurns ? group * tilesApart() : 0);
+    if (first < p.order.tiles) fetchInputs(p, Tile(p, at, first), group);
 #pragma unroll 1
-    for (int number = firstTile() + (kInTurns ? group * tilesApart() : 0); number < p.order.tiles;
-         number += (kInTurns ? 2 : 1) * tilesApart()) {
+    for (int number = first; number < p.order.tiles; number += apart) {
+      if (number + apart < p.order.tiles) fetchInputs(p, Tile(p, at, number + apart), group);
       const Tile tile(p, at, number);
       float c[kRuns][kRows / 8][4];
       if (kInTurns) {
