@@ -156,6 +156,23 @@ inline void waitAt(ByteBarrier* barrier, unsigned parity) {
     if (phase == barrier->phase) tenon_emulator.pause();
   }
 }
+inline void storeTile(const TileMap& map, int column, int row, const void* shared) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 128 == 0 && !m.isWindows && m.boxPieces == 0, "no box of a matrix");
+  const int pack = 16 / (int)m.elementBytes;
+  for (int r = 0; r < (int)m.boxRows; ++r) {
+    for (int c = 0; c < 8 * pack; ++c) {
+      if (row + r >= m.width || column + c >= m.columns) continue;
+      const auto* const from = (const unsigned char*)shared + r * 128;
+      memcpy((unsigned char*)m.base + (row + r) * m.pitch + (column + c) * m.elementBytes,
+             from + (c / pack ^ r % 8) * 16 + c % pack * m.elementBytes, m.elementBytes);
+    }
+  }
+}
+inline void closeStores() {}
+template <int kPending>
+inline void waitForReadStores() {}
+inline void waitForStores() {}
 inline void fetchMap(const TileMap&) {}
 inline void showToCopies() {}
 inline void releaseSuccessor() {}

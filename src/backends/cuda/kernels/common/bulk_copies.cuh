@@ -119,6 +119,20 @@ __device__ __forceinline__ void arriveAtBoth(ByteBarrier* barrier) {
         : "memory");
   }
 }
+// The other way: the box goes to the matrix; what lies outside is left out. Stands behind showToProducts() of the
+// threads that have written it and a barrier. closeStores() ends a group of these; until all but the last kPending
+// groups of this thread have been read from shared memory, or until what they wrote stands.
+__device__ __forceinline__ void storeTile(const TileMap& map, int column, int row, const void* shared) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+               "r"(column), "r"(row), "r"(sharedAddress(shared))
+               : "memory");
+}
+__device__ __forceinline__ void closeStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int kPending>
+__device__ __forceinline__ void waitForReadStores() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+__device__ __forceinline__ void waitForStores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 __device__ __forceinline__ void fetchMap(const TileMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -175,6 +189,11 @@ __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, in
 __device__ inline void copyTileToBoth(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyWindowsToBoth(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void arriveAtBoth(ByteBarrier*) {}
+__device__ inline void storeTile(const TileMap&, int, int, const void*) {}
+__device__ inline void closeStores() {}
+template <int kPending>
+__device__ inline void waitForReadStores() {}
+__device__ inline void waitForStores() {}
 __device__ inline void fetchMap(const TileMap&) {}
 __device__ inline void showToCopies() {}
 __device__ inline void releaseSuccessor() {}

@@ -122,7 +122,7 @@ int64_t Mma90Shape::ringBytes() const {
 }
 
 int64_t Mma90Shape::sharedBytes() const {
-  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90PassBytes : receivedBytes(*this));
+  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90EndingBytes : receivedBytes(*this));
 }
 
 std::string Mma90Shape::refusal(int64_t steps) const {
@@ -183,7 +183,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
               if (shape.stages < all && shape.stages < std::max<int64_t>(2 * shape.apart(), depth == 1 ? 3 : 2))
                 continue;
               if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
-              if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
+              if (registersOf(shape) * divided(shape.threads(), 128) * 128 > registersOfMultiprocessor()) continue;
               if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))
                 continue;
               rated.push_back({cyclesOf(shape, rows, columns, steps), shape});

@@ -152,6 +152,9 @@ struct Mma90Record {
   static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape);
   Code code() const;
   size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : 1; }
+  // Whether tiles of y, and of what the epilogue reads as y is written, go by copies: see mma90_carried.cuh.
+  bool carries() const;
+  size_t wholeInput() const { return kinds.find('w') + 1; }  // the first of the epilogue that is like y, else 0
 
  private:
   Code persistentCode() const;

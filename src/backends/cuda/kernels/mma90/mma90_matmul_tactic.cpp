@@ -37,7 +37,7 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
 
 std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
                                            const compile::Problem& problem) {
-  constexpr size_t kMost = 4, kMostMore = 8;
+  constexpr size_t kMost = 5, kMostMore = 7;
   auto result = mma90Candidates(shapes, weights, problem);
   if (!switchedOn("TENON_CUDA_PERSISTENT_PRODUCTS", true)) return result;
   const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;

@@ -17,11 +17,12 @@ constexpr int kMma90MostTiles = 65535;                  // along rows
 constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
-// Of tiles that follow each other in a block: rows that a warp passes through shared memory at once, and from one to
-// the next, in floats.
-constexpr int kMma90PassRows = 16, kMma90PassPitch = 20;
-constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one of whose warps one copies
-constexpr int kMma90PassBytes = 8 * 2 * kMma90PassRows * kMma90PassPitch * 4;  // two places of each warp
+// Where blocks take tile after tile:
+constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one whose warps copy
+constexpr int kMma90EndingBytes = 32 << 10;   // of shared memory behind the stages, where tiles are finished
+constexpr int kMma90MostPlaces = 8;           // there, of a warpgroup
+// Rows of a piece that is finished there at once.
+constexpr int mma90PieceRows(int rows) { return rows % 32 == 0 ? 32 : 16; }
 
 // Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {
@@ -67,6 +68,7 @@ struct Mma90Parameters {
   Mma90Norm norm;
   Mma90Order order;
   float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
+  TileMap y, sum;            // boxes of a piece of y, and of what is read as y is written
 };
 
 }  // namespace tenon::backends::cuda
