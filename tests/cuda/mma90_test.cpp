@@ -38,20 +38,21 @@ std::string graphOf(const Product& p) {
 }
 
 // The norm of the difference from the reference over that of the reference; `shape` is forced.
-double errorOf(const Product& p, const std::string& shape) {
+double errorOf(const graph::Graph& graph, const std::string& shape) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
-  const auto graph = graph::parse(graphOf(p));
-  const auto type = parseDataType(p.type);
   std::vector<HostTensor> inputs;
-  inputs.push_back(randomTensor(type, {p.rows, p.inner}, 1));
-  if (graph.inputs().size() == 2) inputs.push_back(randomTensor(type, {p.rows, p.columns}, 2));
+  for (const auto input : graph.inputs()) {
+    const auto& type = graph.value(input).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+  }
   compile::BuildOptions options;
   options.optimizationLevel = 0;
   options.tf32 = true;
   bool offered = false;
   options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.op.name() != "matmul") return candidates;
-    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_matmul"; });
+    if (node.op.name() != "matmul" && node.op.name() != "convolution") return candidates;
+    std::erase_if(candidates,
+                  [](const auto& candidate) { return candidate.tactic.find("cuda.mma90_") == std::string::npos; });
     if (candidates.empty()) return candidates;
     candidates.resize(1);
     candidates[0].variant = shape;
@@ -62,6 +63,7 @@ double errorOf(const Product& p, const std::string& shape) {
   EXPECT_TRUE(offered);
   return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
 }
+double errorOf(const Product& p, const std::string& shape) { return errorOf(graph::parse(graphOf(p)), shape); }
 
 constexpr size_t kLastLayers = 8;  // tests, which can run side by side
 
@@ -89,6 +91,50 @@ TEST_F(OnGpu, ProductsByWarpgroupsInEveryShape) {
   const Product long_{197, 64, 64, "f16", true};
   for (const char* shape : {"200x1x1,1,1", "104x1x1,1,1", "72x1x1,1,1"})
     EXPECT_LE(errorOf(long_, shape), 1.5e-3) << shape;
+}
+
+// Blocks that take tile after tile: in turns and together, alone and in clusters that share rows, with ends of rows,
+// columns and the inner extent, fewer tiles than blocks and several for each, rings shorter and longer than a tile.
+TEST_F(OnGpu, ProductsByWarpgroupsOfManyTiles) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const std::string sum = "add(x0,x1);add(t0,x2);relu(t1)";
+  const Product odd{197, 200, 328, "f16", false, sum};  // six steps, the last one of eight
+  for (const char* shape :
+       {"16x1x1,1,2t", "32x2x1,1,3t", "48x1x1,2,4t", "64x2x1,2,5t", "96x1x1,1,8t", "128x3x1,1,3t", "192x2x1,2,2t",
+        "16x1x1,1,3c", "48x2x1,1,2c", "32x1x1,2,4c", "112x2x1,2,3c", "256x1x1,1,4c"})
+    EXPECT_LE(errorOf(odd, shape), 1.5e-3) << shape;
+  const Product narrow{83, 131, 72, "bf16", true, "cast.f32(x0)", "f32"};  // rows of y that are no whole packs
+  for (const char* shape : {"32x1x1,1,2t", "16x2x1,2,4t", "48x1x1,1,3c"})
+    EXPECT_LE(errorOf(narrow, shape), 2e-5) << shape;
+  const Product one{1, 136, 72, "bf16", true, "add(x0,x1);add(t0,x2);tanh(t1)"};
+  for (const char* shape : {"16x1x1,1,2t", "32x1x1,2,4c"}) EXPECT_LE(errorOf(one, shape), 1e-2) << shape;
+  const Product rounded{37, 72, 196, "f32", false, sum};
+  for (const char* shape : {"16x1x1,1,2t", "32x1x1,2,3c"}) EXPECT_LE(errorOf(rounded, shape), 1e-3) << shape;
+  const Product many{1100, 264, 64, "f16", false, sum};  // more tiles than blocks
+  for (const char* shape : {"16x1x1,1,4t", "16x1x1,2,3t"}) EXPECT_LE(errorOf(many, shape), 1.5e-3) << shape;
+}
+
+// Windows of images as rows of many tiles: strides, dilation and padding, ends of rows and of images inside a tile.
+TEST_F(OnGpu, ConvolutionsByWarpgroupsOfManyTiles) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  struct Case {
+    const char *attributes, *result;
+  };
+  for (const auto& [attributes, result] :
+       {Case{"prePadding=[1,1] postPadding=[1,1]", "3,72,9,7"}, Case{"strides=[2,2] prePadding=[1,0]", "3,72,4,3"},
+        Case{"prePadding=[3,3] postPadding=[3,3] dilations=[3,3]", "3,72,9,7"}}) {
+    const auto graph = graph::parse(fmt::format(R"g(graph "windows" {{
+  input %x : f16[3,72,9,7]
+  input %r : f16[{0}]
+  const %w : f16[72,72,3,3] = random(5)
+  const %b : f16[72,1,1] = random(6)
+  %y : f16[{0}] = convolution{{epilogue="add(x0,x1);add(t0,x2)" {1}}}(%x, %w, %b, %r) "n"
+  output %y
+}})g",
+                                                result, attributes));
+    for (const char* shape : {"32x1x1,1,3t", "48x2x1,2,3t", "32x1x1,2,3c"})
+      EXPECT_LE(errorOf(graph, shape), 1.5e-3) << attributes << ", " << shape;
+  }
 }
 
 // One engine at several extents: maps and tiles follow. `x` and `r` have N in front.
@@ -199,6 +245,30 @@ TEST(Mma90, ProposesShapesThatExist) {
       }
     }
   }
+}
+
+// Where there are tiles for the chip.
+TEST(Mma90, ProposesManyTiles) {
+  for (const int64_t rows : {4096, 6304, 100352, 16000000}) {
+    for (const int64_t columns : {64, 200, 768, 2304, 50257}) {
+      for (const int64_t inner : {64, 584, 3072}) {
+        const auto shapes = backends::cuda::mma90PersistentShapes(rows, {columns, inner}, 8);
+        for (const auto& shape : shapes) {
+          EXPECT_EQ(shape.refusal((inner + 63) / 64), "") << shape.text();
+          EXPECT_EQ(Mma90Shape::parse(shape.text()), shape) << shape.text();
+          const auto order = shape.order(rows, (columns + 63) / 64);
+          EXPECT_GE(int64_t{order.down} * shape.rows, rows) << shape.text();
+          EXPECT_GE(order.across * shape.parts * shape.tileGroups() * 64, columns) << shape.text();
+          EXPECT_EQ(order.tiles, order.across * order.down) << shape.text();
+        }
+        EXPECT_EQ(shapes.empty(), rows == 4096 && columns == 64) << rows << "x" << columns;
+      }
+    }
+  }
+  EXPECT_TRUE(backends::cuda::mma90PersistentShapes(128, {768, 768}, 8).empty());
+  for (const char* shape : {"24x1x1,1,4t", "272x1x1,1,2c", "208x2x1,1,2t", "64x1x2,1,4t", "64x1x1,3,4t", "64x1x1,1,1t",
+                            "64x1x1,1,4x2t", "192x2x1,1,6t", "64x0x1,1,4c"})
+    EXPECT_NE(Mma90Shape::parse(shape).refusal(64), "") << shape;
 }
 
 // Stages that would wait for each other for ever, and what is no tile.

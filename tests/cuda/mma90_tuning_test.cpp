@@ -66,10 +66,26 @@ std::string normalizationOf(const Extents& e) {
                      e.rows, e.inner);
 }
 
+std::string biasedProductOf(const Extents& e, const char* result) {
+  return fmt::format(R"g(graph "product" {{
+  input %x : f16[{0},{2}]
+  const %w : f16[{2},{1}] = random(5)
+  const %b : f16[{1}] = random(6)
+  %y : {3}[{0},{1}] = matmul{{epilogue="{4}"}}(%x, %w, %b) "n"
+  output %y
+}})g",
+                     e.rows, e.columns, e.inner, result,
+                     std::string(result) == "f32" ? "add(x0,x1);cast.f32(t0)" : "add(x0,x1)");
+}
+
 struct Measured {
   std::string candidate;
   compile::Measurement measurement;
 };
+
+bool isPlain(const std::string& tactic) {
+  return tactic == "cuda.direct_matmul" || tactic == "cuda.direct_convolution";
+}
 
 // Of each tactic that is named, fastest first; what the plainest one gives is what they are compared with.
 std::map<std::string, std::vector<Measured>> measure(const std::string& network,
@@ -87,7 +103,7 @@ std::map<std::string, std::vector<Measured>> measure(const std::string& network,
   auto proposals = compile::propose(node, problem, device, options).list;
   std::erase_if(proposals, [&](const auto& proposal) {
     const auto& tactic = proposal.option.candidate.tactic;
-    return tactic != "cuda.direct_matmul" && std::find(tactics.begin(), tactics.end(), tactic) == tactics.end();
+    return !isPlain(tactic) && std::find(tactics.begin(), tactics.end(), tactic) == tactics.end();
   });
   compile::inParallel(proposals.size(), [&](size_t i) { compile::makeReady(problem, proposals[i]); });
   const auto profiler = compile::makeDeviceProfiler(device, 5, stages, log);
@@ -95,7 +111,7 @@ std::map<std::string, std::vector<Measured>> measure(const std::string& network,
   for (const bool plainest : {true, false}) {
     for (const auto& proposal : proposals) {
       const auto& option = proposal.option;
-      const bool isPlainest = option.candidate.tactic == "cuda.direct_matmul";
+      const bool isPlainest = isPlain(option.candidate.tactic);
       if (isPlainest != plainest) continue;
       EXPECT_EQ(proposal.failure, "") << option.candidate.text();
       if (isPlainest) {
@@ -123,10 +139,10 @@ TEST_F(OnGpu, TuningMeasuresProductsByWarpgroups) {
   }
 }
 
-void print(const Extents& e, const std::map<std::string, std::vector<Measured>>& found) {
+void print(const std::string& what, const std::map<std::string, std::vector<Measured>>& found) {
   constexpr size_t kShown = 4;
   for (const auto& [tactic, list] : found) {
-    std::printf("%5ldx%5ldx%5ld %-22s", e.rows, e.columns, e.inner, tactic.c_str());
+    std::printf("%-24s %-22s", what.c_str(), tactic.c_str());
     for (size_t i = 0; i < std::min(list.size(), kShown); ++i)
       std::printf("  %6.2f us %s", list[i].measurement.seconds * 1e6, list[i].candidate.c_str());
     std::printf("\n");
@@ -135,6 +151,10 @@ void print(const Extents& e, const std::map<std::string, std::vector<Measured>>&
           << tactic << "/" << one.candidate << ": " << one.measurement.failure;
     }
   }
+}
+
+void print(const Extents& e, const std::map<std::string, std::vector<Measured>>& found) {
+  print(fmt::format("{}x{}x{}", e.rows, e.columns, e.inner), found);
 }
 
 constexpr size_t kMore = 48;
@@ -147,6 +167,42 @@ TEST_F(OnGpu, SpeedOfProductsByWarpgroups) {
       const Extents e{rows, columns, inner};
       print(e, measure(productOf(e), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, kMore));
     }
+  }
+}
+
+// Nor here: products and convolutions of many rows, as networks of large batches have them.
+TEST_F(OnGpu, SpeedOfProductsOfManyTiles) {
+  if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  for (const auto& e : {Extents{4096, 768, 768}, {4096, 768, 3072}, {6304, 768, 768}, {6304, 768, 3072}})
+    print(e, measure(productOf(e), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, 0));
+  for (const auto& e : {Extents{4096, 2304, 768}, {4096, 3072, 768}, {6304, 2304, 768}, {6304, 3072, 768}})
+    print(e, measure(biasedProductOf(e, "f16"), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, 0));
+  const Extents vocabulary{256, 50257, 768};
+  print(vocabulary, measure(biasedProductOf(vocabulary, "f32"), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, 0));
+  struct Image {
+    int64_t batch, channels, extent, columns, taps, dilation;
+  };
+  for (const auto& e : {Image{128, 64, 56, 64, 3, 1},
+                        {128, 128, 28, 128, 3, 1},
+                        {128, 256, 14, 256, 3, 1},
+                        {128, 512, 7, 512, 3, 1},
+                        {32, 128, 28, 128, 3, 1},
+                        {32, 256, 14, 256, 3, 1},
+                        {128, 64, 56, 256, 1, 1},
+                        {128, 256, 56, 64, 1, 1},
+                        {128, 1024, 14, 256, 1, 1},
+                        {8, 512, 65, 512, 3, 2},
+                        {8, 2048, 65, 256, 3, 12}}) {
+    print(fmt::format("{}x{}x{}x{} to {} {}x{}", e.batch, e.channels, e.extent, e.extent, e.columns, e.taps, e.taps),
+          measure(fmt::format(R"g(graph "windows" {{
+  input %x : f16[{0},{1},{2},{2}]
+  const %w : f16[{3},{1},{4},{4}] = random(5)
+  const %b : f16[{3},1,1] = random(6)
+  %y : f16[{0},{3},{2},{2}] = convolution{{epilogue="add(x0,x1);relu(t0)" prePadding=[{5},{5}] postPadding=[{5},{5}] dilations=[{6},{6}]}}(%x, %w, %b) "n"
+  output %y
+}})g",
+                              e.batch, e.channels, e.extent, e.columns, e.taps, e.taps / 2 * e.dilation, e.dilation),
+                  {"cuda.mma90_convolution", "cuda.cudnn_convolution", "cuda.cublaslt_convolution"}, 0));
   }
 }
 

@@ -97,6 +97,24 @@ inline void copyWindows(void* shared, const TileMap& map, int channel, int x, in
   emulatedCheck(m.isWindows && xTap >= 0 && yTap >= 0 && xTap < 256 && yTap < 256, "no windows");
   emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, channel, 0, x, y, image, xTap, yTap});
 }
+template <typename T>
+inline T* emulatedThere(T* here, int rank) {
+  return (T*)((unsigned char*)here + (rank - blockOfCluster()) * tenon_emulated_pitch);
+}
+inline void copyTileToBoth(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier) {
+  emulatedCheck(blocksOfCluster() == 2, "a cluster that is none of two");
+  for (int rank = 0; rank < 2; ++rank)
+    copyTile(emulatedThere(shared, rank), map, column, row, emulatedThere(barrier, rank));
+}
+inline void copyWindowsToBoth(void* shared, const TileMap& map, int channel, int x, int y, int image, int xTap,
+                              int yTap, ByteBarrier* barrier) {
+  emulatedCheck(blocksOfCluster() == 2, "a cluster that is none of two");
+  for (int rank = 0; rank < 2; ++rank)
+    copyWindows(emulatedThere(shared, rank), map, channel, x, y, image, xTap, yTap, emulatedThere(barrier, rank));
+}
+inline void arriveAtBoth(ByteBarrier* barrier) {
+  for (int rank = 0; rank < 2; ++rank) arriveAt(emulatedThere(barrier, rank));
+}
 inline unsigned emulatedTf32(unsigned bits) { return (bits >> 23 & 255) == 255 ? bits : (bits + 0x1000) & ~0x1fffu; }
 inline void emulatedArrival(EmulatedPiece& piece) {
   if (piece.map == nullptr) {
@@ -138,6 +156,23 @@ inline void waitAt(ByteBarrier* barrier, unsigned parity) {
     if (phase == barrier->phase) tenon_emulator.pause();
   }
 }
+inline void storeTile(const TileMap& map, int column, int row, const void* shared) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 128 == 0 && !m.isWindows && m.boxPieces == 0, "no box of a matrix");
+  const int pack = 16 / (int)m.elementBytes;
+  for (int r = 0; r < (int)m.boxRows; ++r) {
+    for (int c = 0; c < 8 * pack; ++c) {
+      if (row + r >= m.width || column + c >= m.columns) continue;
+      const auto* const from = (const unsigned char*)shared + r * 128;
+      memcpy((unsigned char*)m.base + (row + r) * m.pitch + (column + c) * m.elementBytes,
+             from + (c / pack ^ r % 8) * 16 + c % pack * m.elementBytes, m.elementBytes);
+    }
+  }
+}
+inline void closeStores() {}
+template <int kPending>
+inline void waitForReadStores() {}
+inline void waitForStores() {}
 inline void fetchMap(const TileMap&) {}
 inline void showToCopies() {}
 inline void releaseSuccessor() {}

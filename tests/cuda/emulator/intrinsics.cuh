@@ -74,6 +74,8 @@ inline T max(T a, T b) {
   return a < b ? b : a;
 }
 
+inline void storeAtOnce(void* to, const unsigned (&words)[4]) { memcpy(to, words, 16); }
+inline void fetchLine(const void*) {}
 inline int opaque(int value) { return value; }
 inline float halfToFloat(unsigned short bits) {
   _Float16 value;

@@ -69,6 +69,16 @@ inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
 }
 inline void loadMatrices(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, false); }
 inline void loadMatricesTransposed(unsigned (&r)[4], const void* row) { emulatedLoad(r, row, true); }
+inline void storeMatricesTransposed(void* row, const unsigned (&r)[4]) {
+  emulatedCheck((size_type)row % 16 == 0, "a row of a matrix is not aligned to 16 bytes");
+  for (int i = 0; i < 4; ++i) {
+    for (int e = 0; e < 2; ++e) {
+      auto* const to = (unsigned short*)shuffleFrom(row, 8 * i + emulatedLane() % 4 * 2 + e);
+      to[emulatedLane() / 4] = (unsigned short)(r[i] >> 16 * e);
+    }
+  }
+  waitForWarp();
+}
 
 struct tf32 {};
 inline unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }

@@ -14,5 +14,8 @@ constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
                                         const compile::Problem& problem, bool keeps = false);
+// And those in which blocks take tile after tile; TENON_CUDA_PERSISTENT_PRODUCTS=0 takes these away.
+std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+                                           const compile::Problem& problem);
 
 }  // namespace tenon::backends::cuda

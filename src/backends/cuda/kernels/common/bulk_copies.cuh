@@ -90,6 +90,49 @@ __device__ __forceinline__ void copyWindows(void* shared, const TileMap& map, in
       "h"((unsigned short)yTap)
       : "memory");
 }
+// The same for both blocks of a cluster of two: to this place, and this barrier, of each of them.
+__device__ __forceinline__ void copyTileToBoth(void* shared, const TileMap& map, int column, int row,
+                                               ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%2, %3}], [%4], %5;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(sharedAddress(barrier)), "h"((unsigned short)3)
+      : "memory");
+}
+__device__ __forceinline__ void copyWindowsToBoth(void* shared, const TileMap& map, int channel, int x, int y,
+                                                  int image, int xTap, int yTap, ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6], {%7, %8}, %9;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(image), "r"(sharedAddress(barrier)), "h"((unsigned short)xTap),
+      "h"((unsigned short)yTap), "h"((unsigned short)3)
+      : "memory");
+}
+// At this barrier of both blocks of a cluster of two; says nothing of what this thread has stored.
+__device__ __forceinline__ void arriveAtBoth(ByteBarrier* barrier) {
+#pragma unroll
+  for (int rank = 0; rank < 2; ++rank) {
+    asm volatile(
+        "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::
+            "r"(sharedAddress(barrier)),
+        "r"(rank)
+        : "memory");
+  }
+}
+// The other way: the box goes to the matrix; what lies outside is left out. Stands behind showToProducts() of the
+// threads that have written it and a barrier. closeStores() ends a group of these; until all but the last kPending
+// groups of this thread have been read from shared memory, or until what they wrote stands.
+__device__ __forceinline__ void storeTile(const TileMap& map, int column, int row, const void* shared) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+               "r"(column), "r"(row), "r"(sharedAddress(shared))
+               : "memory");
+}
+__device__ __forceinline__ void closeStores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int kPending>
+__device__ __forceinline__ void waitForReadStores() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+__device__ __forceinline__ void waitForStores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 __device__ __forceinline__ void fetchMap(const TileMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -143,6 +186,14 @@ __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {
 __device__ inline void copyTiles(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyHead(void*, const TileMap&, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void copyTileToBoth(void*, const TileMap&, int, int, ByteBarrier*) {}
+__device__ inline void copyWindowsToBoth(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void arriveAtBoth(ByteBarrier*) {}
+__device__ inline void storeTile(const TileMap&, int, int, const void*) {}
+__device__ inline void closeStores() {}
+template <int kPending>
+__device__ inline void waitForReadStores() {}
+__device__ inline void waitForStores() {}
 __device__ inline void fetchMap(const TileMap&) {}
 __device__ inline void showToCopies() {}
 __device__ inline void releaseSuccessor() {}

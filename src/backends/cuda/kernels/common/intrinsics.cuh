@@ -53,6 +53,16 @@ __device__ __forceinline__ int opaque(int value) {
   return value;
 }
 
+// 16 bytes to global memory, aligned to that, by one instruction: compilers part the assignment of a struct.
+__device__ __forceinline__ void storeAtOnce(void* to, const unsigned (&words)[4]) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
+
+// The line of 128 bytes at this address of global memory comes as far as the cache.
+__device__ __forceinline__ void fetchLine(const void* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
+
 // The larger of two numbers, or ones of two pairs of halves; a NaN wins.
 __device__ __forceinline__ float maxFloats(float a, float b) {
   float c;

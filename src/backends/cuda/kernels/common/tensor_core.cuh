@@ -44,6 +44,15 @@ __device__ __forceinline__ void loadMatricesTransposed(unsigned (&r)[4], const v
                : "r"(sharedAddress(row)));
 }
 
+// The other way, on chips of sm_90 and later: what loadMatricesTransposed() gave goes back to the rows.
+__device__ __forceinline__ void storeMatricesTransposed(void* row, const unsigned (&r)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(sharedAddress(row)),
+               "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+               : "memory");
+#endif
+}
+
 // Products beside those of f16 and bf16: f32 operands rounded to 11 bits, or each as the sum of two such (three
 // products; the fourth is below f32's last place).
 struct tf32 {};

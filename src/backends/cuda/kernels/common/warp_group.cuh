@@ -29,6 +29,17 @@ __device__ __forceinline__ void waitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+// Registers of a thread from here on, a multiple of 8: more, which others have given, or fewer. All warps of a
+// warpgroup.
+template <int kCount>
+__device__ __forceinline__ void takeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <int kCount>
+__device__ __forceinline__ void giveRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+
 __device__ __forceinline__ unsigned long long groupOperand(const void* rows) {
   constexpr unsigned long long kForm = 1ull << 62 | (1024ull >> 4) << 32 | 1ull << 16;
   return kForm | (sharedAddress(rows) & 0x3ffff) >> 4;
@@ -88,6 +99,10 @@ GROUP_PRODUCTS(bf16, "bf16")
 #else
 // The same by products of single warps.
 __device__ __forceinline__ void showToProducts() {}
+template <int kCount>
+__device__ __forceinline__ void takeRegisters() {}
+template <int kCount>
+__device__ __forceinline__ void giveRegisters() {}
 __device__ __forceinline__ void openProducts() {}
 __device__ __forceinline__ void closeProducts() {}
 template <int kPending>

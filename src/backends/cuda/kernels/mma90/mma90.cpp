@@ -18,6 +18,8 @@ constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
 constexpr int64_t kMostDepth = 8;
 constexpr int64_t kPackBytes = 16;
+constexpr int64_t kMostSums =
+    384;  // runs of 64 columns and rows of a warpgroup whose registers have place for its sums
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -61,8 +63,10 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
 }
 
+}  // namespace
+
 // wgmma of 64 x rows x 32 bytes.
-std::string productText(int64_t rows, DataType type) {
+std::string mma90ProductText(int64_t rows, DataType type) {
   std::string registers;
   std::string operands;
   for (int64_t i = 0; i < rows / 2; ++i) {
@@ -81,14 +85,14 @@ std::string productText(int64_t rows, DataType type) {
       rows, name, registers, operands, rows / 2, rows / 2 + 1, isHalf ? 16 : 8, isHalf ? ", 0, 0" : "");
 }
 
-}  // namespace
-
 std::string Mma90Shape::text() const {
   return fmt::format("{}x{}x{},{},{}{}{}", rows, columnGroups, innerGroups, parts, stages,
                      depth == 1 ? "" : fmt::format("x{}", depth),
-                     keeps        ? "k"
-                     : normalizes ? "n"
-                                  : "");
+                     keeps                             ? "k"
+                     : normalizes                      ? "n"
+                     : schedule == Schedule::kInTurns  ? "t"
+                     : schedule == Schedule::kTogether ? "c"
+                                                       : "");
 }
 
 Mma90Shape Mma90Shape::parse(std::string_view text) {
@@ -106,17 +110,28 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   if (in.accept("x")) shape.depth = in.integer();
   shape.keeps = in.accept("k");
   shape.normalizes = shape.keeps || in.accept("n");
+  if (in.accept("t")) shape.schedule = Schedule::kInTurns;
+  else if (in.accept("c")) shape.schedule = Schedule::kTogether;
   return shape;
 }
 
 int64_t Mma90Shape::ringBytes() const {
+  if (isPersistent()) return stages * stageBytes();
   const int64_t sums = innerGroups * rows * (columnGroups * kMma90Columns + 4) * 4;
   return divided(std::max(stages * stageBytes(), sums), 128) * 128;
 }
 
-int64_t Mma90Shape::sharedBytes() const { return kMma90HeadBytes + ringBytes() + receivedBytes(*this); }
+int64_t Mma90Shape::sharedBytes() const {
+  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90EndingBytes : receivedBytes(*this));
+}
 
 std::string Mma90Shape::refusal(int64_t steps) const {
+  if (isPersistent()) {
+    const bool fits = rows >= 16 && rows <= kMostRows && rows % 16 == 0 && columnGroups >= 1 && innerGroups == 1 &&
+                      rows * columnGroups <= kMostSums && parts >= 1 && parts <= 2 && stages >= 2 &&
+                      stages <= kMma90MostStages && depth == 1 && !normalizes && sharedBytes() <= kMma90MostShared;
+    return fits ? "" : fmt::format("tiles {} are not supported", text());
+  }
   const bool inRange = rows >= 8 && rows <= kMostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
                        columnGroups <= kMostGroups && innerGroups <= kMostGroups &&
                        columnGroups * innerGroups <= kMostGroups && parts >= 1 && parts <= kMostParts && stages >= 1 &&
@@ -168,7 +183,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
               if (shape.stages < all && shape.stages < std::max<int64_t>(2 * shape.apart(), depth == 1 ? 3 : 2))
                 continue;
               if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
-              if (registersOf(shape) * shape.threads() > registersOfMultiprocessor()) continue;
+              if (registersOf(shape) * divided(shape.threads(), 128) * 128 > registersOfMultiprocessor()) continue;
               if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))
                 continue;
               rated.push_back({cyclesOf(shape, rows, columns, steps), shape});
@@ -250,7 +265,8 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
-      weights.columns % weights.groups != 0 || (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1)) ||
+      weights.columns % weights.groups != 0 ||
+      (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
       weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
   weights.bytes = bits(types.inputs[0]) / 8;
@@ -272,6 +288,7 @@ std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weight
 }
 
 Code Mma90Record::code() const {
+  if (shape.isPersistent()) return persistentCode();
   std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
   inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
   std::string members, loads, values;
@@ -290,7 +307,7 @@ Code Mma90Record::code() const {
   const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
   const auto type = cudaName(types.inputs[0]);
   std::string text = fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", type);
-  text += productText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
+  text += mma90ProductText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
   text += fmt::format("typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n",
                       cudaName(types.outputs[0]), members);
   text += member + " void load(const Mma90Parameters& p, i64 offset, int column, Inputs<kWidth>& to) {\n" + loads;

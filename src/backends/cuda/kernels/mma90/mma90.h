@@ -15,8 +15,15 @@
 namespace tenon::backends::cuda {
 
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
-// are normalized; "k": and written.
+// are normalized; "k": and written. A "t" or "c": blocks take tile after tile, see mma90_persistent.cuh; two parts are
+// then blocks that share rows of x.
 struct Mma90Shape {
+  enum class Schedule : uint8_t {
+    kOneTile,
+    kInTurns,   // many; each of two warpgroups has tiles of its own
+    kTogether,  // many; each of two warpgroups has half of a tile's columns
+  };
+
   int64_t rows = 64;         // of x in a tile
   int64_t columnGroups = 1;  // warpgroups of a block, with 64 columns each
   int64_t innerGroups = 1;   // that share the inner extent
@@ -25,21 +32,28 @@ struct Mma90Shape {
   int64_t depth = 1;         // steps of 128 bytes of the inner extent in a stage; each part has whole stages
   bool normalizes = false;   // the rows of x, by numbers beside the stages, which other warps make
   bool keeps = false;        // these, too
+  Schedule schedule = Schedule::kOneTile;
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  unsigned threads() const { return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps())); }
+  bool isPersistent() const { return schedule != Schedule::kOneTile; }
+  int64_t tileGroups() const { return columnGroups * (schedule == Schedule::kTogether ? 2 : 1); }  // of 64 columns
+  unsigned threads() const {
+    if (isPersistent()) return kMma90PersistentThreads;
+    return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps()));
+  }
   int64_t otherWarps() const {  // as Normalized::threads() says
     if (!normalizes) return 0;
     return keeps ? std::min<int64_t>((rows + 15) / 16, 4) : (rows + 63) / 64;
   }
-  int64_t stageBytes() const { return depth * (columnGroups * kMma90TileBytes + rows * kMma90Bytes); }
+  int64_t stageBytes() const { return depth * (tileGroups() * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
   int64_t sharedBytes() const;
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
+  Mma90Order order(int64_t rows, int64_t tilesOfColumns) const;  // of tiles, of a product with so many of 64 columns
 };
 
 // Why the product is none of these, or empty: constant weights of halves or f32 (as TF32) in whole packs along the
@@ -92,6 +106,10 @@ struct Mma90Weights {
 // whole steps.
 std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps = false);
 
+// Those in which blocks take tile after tile, where there are tiles for most of the chip, best first; not for
+// normalized rows.
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most);
+
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.
 struct Mma90Composite {
@@ -134,7 +152,16 @@ struct Mma90Record {
   static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape);
   Code code() const;
   size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : 1; }
+  // Whether tiles of y, and of what the epilogue reads as y is written, go by copies: see mma90_carried.cuh.
+  bool carries() const;
+  size_t wholeInput() const { return kinds.find('w') + 1; }  // the first of the epilogue that is like y, else 0
+
+ private:
+  Code persistentCode() const;
 };
+
+// The product of a warpgroup and so many rows, as PTX.
+std::string mma90ProductText(int64_t rows, DataType type);
 
 // Why this machine has no such kernels, or empty.
 std::string mma90Missing();

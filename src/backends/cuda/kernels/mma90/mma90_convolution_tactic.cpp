@@ -28,7 +28,7 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);
     std::vector<compile::Candidate> result;
     const auto shapes = convolution.point.shapes(&problem.symbols);
-    for (const auto& shape : mma90Candidates(shapes, convolution.weights(), problem)) {
+    for (const auto& shape : mma90AllCandidates(shapes, convolution.weights(), problem)) {
       result.push_back(channelsLastCandidate(name(), problem));
       result.back().inputs[1] = Layout::kLinear;
       result.back().variant = shape.text();

@@ -79,6 +79,11 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
             shape.rows);
   tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
   tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
+  if (shape.isPersistent()) {
+    p.order = shape.order(rows, w.tiles());
+    tilesOfColumns_ = static_cast<unsigned>(std::min<int64_t>(p.order.tiles, multiprocessors() / shape.parts));
+    tilesOfRows_ = 1;
+  }
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
   for (size_t k = 0; k < kinds.size(); ++k) {
     const auto bytes = static_cast<size_t>(bits(shapes.inputs[k + 2].dtype) / 8);
@@ -86,6 +91,7 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   }
   image_ = image;
   mapped_ = nullptr;
+  mappedY_ = mappedSum_ = nullptr;
   if (!image) return;
   auto& window = p.window;
   window.chunks = static_cast<int32_t>(w.chunks());
@@ -115,6 +121,14 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
   }
   checkUser(aligned, "a product by warpgroups: a tensor is not aligned to the bytes of 8 elements");
   if (mapped_ != arguments.inputs[0]) map(arguments.inputs[0]);
+  if (record_.carries()) {
+    if (mappedY_ != p.data[0]) mapPieces(p.y, p.data[0], record_.types.outputs[0]);
+    mappedY_ = p.data[0];
+    if (const size_t whole = record_.wholeInput(); whole != 0) {
+      if (mappedSum_ != p.data[whole]) mapPieces(p.sum, p.data[whole], record_.types.inputs[whole + 1]);
+      mappedSum_ = p.data[whole];
+    }
+  }
   const auto& shape = record_.shape;
   launchCluster(function_, static_cast<unsigned>(shape.parts), tilesOfColumns_, tilesOfRows_, shape.threads(), &p,
                 arguments.stream, static_cast<unsigned>(shape.sharedBytes()));
@@ -150,7 +164,8 @@ void Mma90Launcher::map(void* x) {
   const auto inner = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.groups);
   const auto rowBytes = inner * static_cast<cuuint64_t>(record_.weights.bytes);
   const auto ofStep = narrow(record_.weights.ofStep());
-  const auto rows = narrow(record_.shape.rows);
+  const auto rows =
+      narrow(record_.shape.isPersistent() ? record_.shape.rows / record_.shape.parts : record_.shape.rows);
   if (image_) {
     const auto& image = *image_;
     const auto height = static_cast<cuuint64_t>(image.height);
@@ -183,6 +198,20 @@ void Mma90Launcher::map(void* x) {
   static_assert(sizeof(made) == sizeof(TileMap));
   std::memcpy(parameters_.x.bytes, &made, sizeof(made));
   mapped_ = x;
+}
+
+void Mma90Launcher::mapPieces(TileMap& map, const void* y, DataType type) const {
+  CUtensorMap made;
+  const auto columns = static_cast<cuuint64_t>(parameters_.columns);
+  const cuuint64_t extents[] = {columns, static_cast<cuuint64_t>(parameters_.rows)};
+  const cuuint64_t pitches[] = {columns * 2};
+  const cuuint32_t box[] = {narrow(kMma90Columns), narrow(mma90PieceRows(static_cast<int>(record_.shape.rows)))};
+  const cuuint32_t steps[] = {1, 1};
+  check(driver().tensorMapEncodeTiled(&made, mappedType(type), 2, const_cast<void*>(y), extents, pitches, box, steps,
+                                      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+        "cuTensorMapEncodeTiled");
+  std::memcpy(map.bytes, &made, sizeof(made));
 }
 
 namespace {

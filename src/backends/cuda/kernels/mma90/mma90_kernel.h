@@ -34,6 +34,7 @@ class Mma90Launcher {
  private:
   size_t elementsAtOnce() const { return static_cast<size_t>(record_.weights.columnsAtOnce()); }
   void map(void* x);
+  void mapPieces(TileMap& map, const void* y, DataType type) const;  // of what is like y
 
   const Mma90Record& record_;
   CUfunction function_;
@@ -41,6 +42,8 @@ class Mma90Launcher {
   std::vector<size_t> alignment_;  // of the result and the epilogue's inputs
   std::optional<Mma90Image> image_;
   void* mapped_ = nullptr;  // what the map is of
+  const void* mappedY_ = nullptr;
+  const void* mappedSum_ = nullptr;
   Mma90Parameters parameters_;
 };
 

@@ -35,6 +35,17 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
   return mma90Shapes(rows, weights, most, keeps);
 }
 
+std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+                                           const compile::Problem& problem) {
+  constexpr size_t kMost = 5, kMostMore = 7;
+  auto result = mma90Candidates(shapes, weights, problem);
+  if (!switchedOn("TENON_CUDA_PERSISTENT_PRODUCTS", true)) return result;
+  const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;
+  const auto persistent = mma90PersistentShapes(rows, weights, problem.more == 0 ? kMost : kMostMore);
+  result.insert(result.end(), persistent.begin(), persistent.end());
+  return result;
+}
+
 namespace {
 
 class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
@@ -45,7 +56,7 @@ class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
     const LinearOperands operands(problem);
     std::vector<compile::Candidate> result;
     for (const auto& shape :
-         mma90Candidates(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false), problem)) {
+         mma90AllCandidates(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false), problem)) {
       result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = shape.text();
     }

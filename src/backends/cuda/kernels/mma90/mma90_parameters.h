@@ -17,6 +17,12 @@ constexpr int kMma90MostTiles = 65535;                  // along rows
 constexpr int kMma90MostStages = 24;
 constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
 constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
+// Where blocks take tile after tile:
+constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one whose warps copy
+constexpr int kMma90EndingBytes = 32 << 10;   // of shared memory behind the stages, where tiles are finished
+constexpr int kMma90MostPlaces = 8;           // there, of a warpgroup
+// Rows of a piece that is finished there at once.
+constexpr int mma90PieceRows(int rows) { return rows % 32 == 0 ? 32 : 16; }
 
 // Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {
@@ -43,6 +49,13 @@ struct Mma90Norm {
   float epsilon = 0;
 };
 
+// In which order blocks take tiles.
+struct Mma90Order {
+  int32_t across = 0, down = 0;  // tiles, or those of a cluster, along columns and rows
+  int32_t band = 0;              // tiles of rows that are taken together
+  int32_t tiles = 0;
+};
+
 struct Mma90Parameters {
   TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or steps of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
@@ -53,7 +66,9 @@ struct Mma90Parameters {
   int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
   Mma90Window window;
   Mma90Norm norm;
+  Mma90Order order;
   float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
+  TileMap y, sum;            // boxes of a piece of y, and of what is read as y is written
 };
 
 }  // namespace tenon::backends::cuda
