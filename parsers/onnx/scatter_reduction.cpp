@@ -33,28 +33,39 @@ Term scatterElementsReduced(const Term& data, const Term& indices, const Term& u
   return addOperator(fmt::format("scatter_reduce{{op={} axis={}}}", op, axis), {data, indices, updates});
 }
 
-// Rows of a matrix at indices that count in it.
+// Rows of a matrix at indices that count in it. Extents may be known only at run time, but for the length of an index.
 Term scatterNdReduced(const Term& data, const Term& indices, const Term& updates, ScatterReduction reduction) {
   NetworkWriter& writer = data.writer();
   const int64_t length = indices.fixedDim(-1, "the length of an index");
+  if (length < 1 || length > data.rank()) {
+    fail(FaultKind::kInvalidNode,
+         fmt::format("indices have {} entries each; expected 1 to {}, the rank of the data", length, data.rank()));
+  }
   const int64_t last = indices.rank() - 1;
-  int64_t rows = 1;
-  int64_t inner = 1;
+  const auto product = [&](const ParsedExtent& a, const ParsedExtent& b) {
+    return writer.combine(a, b, nvinfer1::ElementWiseOperation::kPROD);
+  };
+  ParsedExtent rows = ParsedExtent::of(1);
+  ParsedExtent inner = ParsedExtent::of(1);
   std::optional<Term> flat;
   for (int64_t i = 0; i < data.rank(); ++i) {
-    const int64_t extent = data.fixedDim(i, "an extent of the data");
-    (i < length ? rows : inner) *= extent;
+    const ParsedExtent extent = data.dim(i);
+    ParsedExtent& side = i < length ? rows : inner;
+    side = product(side, extent);
     if (i < length) {
       const Term part = indices.at(last, i);
-      const Term counted = where(part < 0.0, part + static_cast<double>(extent), part);
-      flat = flat ? *flat * static_cast<double>(extent) + counted : counted;
+      const Term number{writer, writer.cast(writer.fromExtents({extent}, true), indices.type())};
+      const Term counted = where(part < 0.0, part + number, part);
+      flat = flat ? *flat * number + counted : counted;
     }
   }
-  const int64_t count = elementCount(flat->shape());
-  const Term list = flat->reshape(extentsOf({count, 1}));
-  const Term wide{writer, writer.expand(list, extentsOf({count, inner}))};
-  return scatterElementsReduced(data.reshape(extentsOf({rows, inner})), wide,
-                                updates.reshape(extentsOf({count, inner})), 0, reduction)
+  ParsedExtent count = ParsedExtent::of(1);
+  for (const ParsedExtent& extent : flat->dims()) {
+    count = product(count, extent);
+  }
+  const Term list = flat->reshape({count, ParsedExtent::of(1)});
+  const Term wide{writer, writer.expand(list, {count, inner})};
+  return scatterElementsReduced(data.reshape({rows, inner}), wide, updates.reshape({count, inner}), 0, reduction)
       .reshape(data.dims());
 }
 

@@ -201,6 +201,33 @@ TEST(HoistSlices, RowsThatNobodyReadsAreNotComputed) {
              "normalization slice");
 }
 
+TEST(HoistSlices, PartsOfConstantsMayBeDynamic) {
+  const std::string body = R"g(symbol "N" = extent(%n, 0)
+    input %n : f32[N]
+    input %x : f32[9,8]
+    const %w : f32[8,12] = random(1)
+    const %p : f32[9,12] = random(2)
+    %m : f32[9,12] = matmul(%x, %w) "m" from("m")
+    %a : f32[9,12] = pointwise{expr="add(x0,x1)"}(%m, %p) "a" from("a")
+)g";
+  expectPass("hoist_slices", body + "%y : f32[N,12] = slice{start=[0,0] size=[N,12]}(%a) \"y\"\noutput %y\n",
+             "slice slice matmul pointwise");
+}
+
+TEST(HoistSlices, ExpansionsStayBehindWhatTheyRepeat) {
+  const std::string body = R"g(symbol "N" = extent(%n, 0)
+    input %n : f32[N]
+    input %x : f32[1,8]
+    const %w : f32[8,12] = random(1)
+    const %p : f32[1,12] = random(2)
+    %m : f32[1,12] = matmul(%x, %w) "m" from("m")
+    %a : f32[1,12] = pointwise{expr="add(x0,x1)"}(%m, %p) "a" from("a")
+)g";
+  expectPass("hoist_slices",
+             body + "%y : f32[N,12] = slice{start=[0,0] size=[N,12] stride=[0,1]}(%a) \"y\"\noutput %y\n",
+             "matmul pointwise slice");
+}
+
 TEST(HoistSlices, ScalarWorkStaysBehindConvolutions) {
   expectPass("hoist_slices", R"g(input %x : f32[1,4,5,5]
     const %w : f32[6,4,1,1] = random(1)

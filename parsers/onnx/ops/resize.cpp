@@ -157,9 +157,15 @@ std::vector<ResizedAxis> resizedAxes(OnnxNode& node, const std::string& policy) 
     fail(FaultKind::kInvalidNode, fmt::format("sizes, scales and roi have {}, {} and {} entries for {} axes",
                                               given.size(), factors.size(), regions.size(), axes.size()));
   }
+  const bool crops = node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   std::vector<ResizedAxis> result;
   double common = policy == "not_larger" ? INFINITY : 0;
   for (size_t i = 0; i < axes.size(); ++i) {
+    const bool whole = !crops || regions.empty() || (regions[i] == 0 && regions[i + axes.size()] == 1);
+    const bool stays = bySize ? given[i] == x.dim(axes[i]) : factors[i] == 1;
+    if (policy == "stretch" && whole && stays) {
+      continue;  // also an extent that is known only at run time, as of the batch
+    }
     ResizedAxis axis;
     axis.axis = axes[i];
     const auto extent = static_cast<double>(x.fixedDim(axes[i], "an axis that is resized"));
@@ -180,7 +186,6 @@ std::vector<ResizedAxis> resizedAxes(OnnxNode& node, const std::string& policy) 
     result[i].scale = common;
     result[i].size = static_cast<int64_t>(std::floor(extent * common + 0.5));
   }
-  const bool crops = node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   std::vector<ResizedAxis> changed;
   for (const ResizedAxis& axis : result) {
     const bool stays = axis.scale == 1 && axis.size == x.fixedDim(axis.axis, "an axis that is resized");

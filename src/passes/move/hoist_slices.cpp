@@ -35,6 +35,19 @@ std::optional<ops::Slice> ofOperand(const ops::Slice& slice, const Shape& result
   return whole ? std::nullopt : std::optional(part);
 }
 
+// Elements that are read several times, as by an expansion: behind the slice there is more to compute, not less.
+bool repeats(const ops::Slice& slice) {
+  return std::any_of(slice.stride.begin(), slice.stride.end(),
+                     [](const Extent& stride) { return !stride.isConstant() || stride.isConstant(0); });
+}
+
+// Part of a constant may be a constant only where no dimension is dynamic.
+bool isFixed(const ops::Slice& slice) {
+  const auto constant = [](const Extent& extent) { return extent.isConstant(); };
+  return std::all_of(slice.start.begin(), slice.start.end(), constant) &&
+         std::all_of(slice.size.begin(), slice.size.end(), constant);
+}
+
 bool isMatrix(const graph::Value& value) {
   const Shape& shape = value.type.shape;
   return std::all_of(shape.begin(), shape.end() - 2, [](const Extent& e) { return e.isConstant(1); });
@@ -63,7 +76,7 @@ class Hoist {
 
   bool run(NodeId id) {
     const auto* slice = graph_.node(id).op.as<ops::Slice>();
-    if (slice == nullptr || slice->mode != ops::SliceMode::kStrict) return false;
+    if (slice == nullptr || slice->mode != ops::SliceMode::kStrict || repeats(*slice)) return false;
     const ValueId input = graph_.node(id).inputs[0];
     if (!leadsToRows(input, *slice)) return false;
     above(graph_.value(input).producer, *slice);
@@ -135,9 +148,9 @@ class Hoist {
       const auto part = ofOperand(wanted, seen, graph_.value(inputs[i]).type.shape);
       if (!part) continue;
       const auto constant = graph_.value(inputs[i]).constant;
-      inputs[i] = constant != nullptr ? patch.addConstant(graph::Constant::recipe(*part, {constant}),
-                                                          graph_.value(inputs[i]).name + "_rows")
-                                      : patch.add(*part, name, {inputs[i]}, slices);
+      inputs[i] = constant != nullptr && isFixed(*part) ? patch.addConstant(graph::Constant::recipe(*part, {constant}),
+                                                                            graph_.value(inputs[i]).name + "_rows")
+                                                        : patch.add(*part, name, {inputs[i]}, slices);
     }
     const NodeId self[] = {id};
     const auto results = graph_.node(patch.addNode(node.op, node.name, std::move(inputs), self)).outputs;
