@@ -243,6 +243,20 @@ TEST(UnrollLoops, WhatCannotBeWrittenOutStays) {
                                   many));
 }
 
+// A branch that no shapes make right stays what it is: an error where it is chosen.
+TEST(OptimizeRegions, ImpossibleBranches) {
+  const auto before = graph::parse(R"g(graph "g" {
+    const %c : bool[] = {1}
+    input %a : f32[3]
+    %x : f32[3] = if{then={1 [{pointwise{expr="neg(x0)"} [0] 1 "n"}] [1]} otherwise={1 [{reshape{shape=[2,2]} [0] 1 "r"},{reshape{shape=[3]} [1] 1 "b"}] [2]}}(%c, %a) "choice"
+    output %x
+  })g");
+  auto after = before;
+  run(after, {});
+  EXPECT_EQ(operators(after), "if");
+  expectSameValues(before, after);
+}
+
 // Loops within loops and branches are written out where they stand.
 TEST(UnrollLoops, WithinBodies) {
   const auto before = graph::parse(R"g(graph "g" {

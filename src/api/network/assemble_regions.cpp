@@ -25,7 +25,18 @@ std::vector<std::string> Assembly::originsOf(const Construct& construct) const {
   return origins;
 }
 
+// What a plan can hold; each level costs time of its own.
+void Assembly::checkDepth(const Scope& scope, const Construct& construct) {
+  constexpr int kMostNested = 16;
+  int depth = 1;
+  for (const Scope* outer = &scope; outer->construct != nullptr; outer = outer->outer) ++depth;
+  checkUser(depth <= kMostNested,
+            "'{}' is the {}th of loops and conditionals that are within each other; expected {} at most",
+            construct.name(), depth, kMostNested);
+}
+
 void Assembly::lowerConstruct(Scope& scope, const Construct& construct) {
+  checkDepth(scope, construct);
   construct.isLoop() ? lowerLoop(scope, construct) : lowerConditional(scope, construct);
 }
 

@@ -40,6 +40,7 @@ class Assembly {
   void addInputs(Scope& scope) const;
   // The layers that run directly in the scope; of those only `wanted`, where that is given.
   void lowerLayers(Scope& scope, const std::unordered_set<const LayerBase*>* wanted = nullptr);
+  static void checkDepth(const Scope& scope, const Construct& construct);
   void lowerConstruct(Scope& scope, const Construct& construct);
   void lowerLoop(Scope& scope, const Construct& construct);
   struct Trips {

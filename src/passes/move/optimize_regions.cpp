@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "graph/region.h"
 #include "ops/op/if.h"
 #include "ops/op/loop.h"
@@ -172,7 +173,11 @@ bool optimizeIf(Graph& graph, NodeId id, const ops::If& choice, const Options& o
   Opened branches[] = {Opened(node.name), Opened(node.name)};
   for (size_t branch = 0; branch < 2; ++branch) {
     for (size_t i = 1; i < node.inputs.size(); ++i) branches[branch].addOperand(graph, node.inputs[i]);
-    branches[branch].addRegion(branch == 0 ? choice.then : choice.otherwise);
+    try {
+      branches[branch].addRegion(branch == 0 ? choice.then : choice.otherwise);
+    } catch (const UserError&) {
+      return false;  // it is impossible at these shapes, which is an error where it is chosen
+    }
     branches[branch].optimize(options);
   }
   graph::Patch patch(graph);

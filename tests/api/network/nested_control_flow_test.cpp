@@ -146,6 +146,34 @@ TEST_F(Nested, ThreeDeep) {
   EXPECT_EQ(resultOf(one(host({2, 3, 4}, values))), expected);
 }
 
+// Sixteen of them and no more, which is said at once.
+TEST_F(Nested, AsDeepAsAPlanHolds) {
+  for (const int depth : {16, 17, 200}) {
+    network = std::make_unique<Network>(builder, reporter, 0U);
+    auto& x = input("x", {});
+    std::vector<nv::IRecurrenceLayer*> states;
+    std::vector<nv::ILoop*> loops;
+    for (int i = 0; i < depth; ++i) {
+      loops.push_back(network->addLoop());
+      loops.back()->addTripLimit(number(i % 3 == 0 ? 2 : 1), TripLimit::kCOUNT);
+      states.push_back(loops.back()->addRecurrence(i == 0 ? x : *states.back()->getOutput(0)));
+    }
+    nv::ITensor* y = &sum(*states.back()->getOutput(0), real(1, {}));
+    for (int i = depth; i-- > 0;) {
+      states[static_cast<size_t>(i)]->setInput(1, *y);
+      y = &lastOf(*loops[static_cast<size_t>(i)], *states[static_cast<size_t>(i)]);
+    }
+    mark(y, "y");
+    if (depth == 16) {
+      EXPECT_EQ(resultOf(one(host({}, {5}))), Numbers{5 + 64});
+    } else {
+      EXPECT_NE(refusal().find("is the 17th of loops and conditionals that are within each other; expected 16 at most"),
+                std::string::npos)
+          << refusal();
+    }
+  }
+}
+
 // Without anything in between that would compute it.
 TEST_F(Nested, StatesAndSlicesMayBeSizes) {
   auto& x = input("x", {5});

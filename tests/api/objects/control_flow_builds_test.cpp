@@ -69,4 +69,27 @@ TEST_F(ControlFlowBuilds, SizesOfABranchFollowFromItsData) {
   }
 }
 
+// A state begins as what was found, whose size the data decide; written out and not.
+TEST_F(ControlFlowBuilds, StatesMayHaveComputedSizes) {
+  static const float kOne = 1;
+  for (const int64_t trips : {0, 3, 20}) {
+    SetUp();
+    nv::ITensor& x = input("x", {6});
+    auto* found = network->addNonZero(x, nv::DataType::kINT64);
+    auto* loop = network->addLoop();
+    loop->addTripLimit(*network->addConstant(nv::Dims{0, {}}, {nv::DataType::kINT64, &trips, 1})->getOutput(0),
+                       nv::TripLimit::kCOUNT);
+    auto* state = loop->addRecurrence(*network->addCast(*found->getOutput(0), nv::DataType::kFLOAT)->getOutput(0));
+    auto* one = network->addConstant(dims({1, 1}), {nv::DataType::kFLOAT, &kOne, 1})->getOutput(0);
+    state->setInput(1, binary(*state->getOutput(0), *one, nv::ElementWiseOperation::kSUM));
+    nv::ITensor& last = *loop->addLoopOutput(*state->getOutput(0), nv::LoopOutput::kLAST_VALUE)->getOutput(0);
+    output(network->addReduce(last, nv::ReduceOperation::kSUM, 3, false)->getOutput(0), "y");
+    const auto made = engine();
+    ASSERT_NE(made, nullptr) << trips;
+    const auto trip = static_cast<float>(trips);
+    EXPECT_EQ(run(*made, {0, 1, 2, 0, 0, 3}, 1), std::vector<float>{1 + 2 + 5 + 3 * trip}) << trips;
+    EXPECT_EQ(run(*made, {0, 0, 0, 0, 0, 0}, 1), std::vector<float>{0}) << trips;
+  }
+}
+
 }  // namespace
