@@ -175,6 +175,23 @@ TEST(DirectRows, PoolingOfOddRows) {
   }
 }
 
+// Bytes by way of floats, rounded to even as the reference does; scales whose weights floats hold.
+TEST(DirectRows, BytesThatAreResized) {
+  for (const auto type : {DataType::kU8, DataType::kI8}) {
+    for (const char* mode : {"linear", "nearest"}) {
+      for (const char* out : {"8,20", "32,80", "4,10", "16,40"}) {
+        const auto line =
+            fmt::format("  %y : {0}[2,3,{1}] = resize{{mode={2} coordinates=half_pixel shape=[2,3,{1}]}}(%a) \"r\"\n",
+                        name(type), out, mode);
+        HostTensor x(type, {2, 3, 16, 40});
+        for (int64_t i = 0; i < x.view().count(); ++i)
+          x.view().storeInt(i, (i * 7919 + i / 13) % 256 - (type == DataType::kI8 ? 128 : 0));
+        expectKernelMatches(line, listOf(std::move(x)), "resize", "cpu.resize", 0);
+      }
+    }
+  }
+}
+
 // Sides of each length around those of tiles, with and without room between the rows.
 TEST(DirectRows, Transposes) {
   for (const auto type : {DataType::kF32, DataType::kI64, DataType::kF16, DataType::kU8}) {

@@ -334,7 +334,7 @@ const OperatorImporter kRows[] = {
     {"ConvInteger", 10, kNewestOpset, importConvInteger,
      "addConvolutionNd of whole numbers in FLOAT, in parts that are exact"},
     {"QLinearConv", 10, kNewestOpset, importQLinearConv,
-     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact"},
+     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact, addPluginV3 of the operator quantize"},
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ ParsedValues importEinsum(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"MatMul", 1, kNewestOpset, importMatMul, "addMatrixMultiply"},
+    {"MatMul", 1, kNewestOpset, importMatMul, "addMatrixMultiply; INT32 and INT64: addElementWise, addReduce"},
     {"Gemm", 1, kNewestOpset, importGemm, "addMatrixMultiply, addElementWise"},
     {"Einsum", 12, kNewestOpset, importEinsum, "addEinsum"},
 };

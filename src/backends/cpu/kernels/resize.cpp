@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/simd/quantize_simd.h"
 #include "backends/cpu/kernels/simd/row_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/platform/threads.h"
@@ -91,7 +92,12 @@ struct Pass {
           switch (taps) {
             case 1: elements<1>(source, target, runBegin, runEnd); break;
             case 2: elements<2>(source, target, runBegin, runEnd); break;
+            case 3: elements<3>(source, target, runBegin, runEnd); break;
             case 4: elements<4>(source, target, runBegin, runEnd); break;
+            case 5: elements<5>(source, target, runBegin, runEnd); break;
+            case 6: elements<6>(source, target, runBegin, runEnd); break;
+            case 7: elements<7>(source, target, runBegin, runEnd); break;
+            case 8: elements<8>(source, target, runBegin, runEnd); break;
             default: anyElements(source, target, runBegin, runEnd); break;
           }
         }
@@ -99,6 +105,20 @@ struct Pass {
     });
   }
 };
+
+// The nearest whole numbers, saturated.
+template <DataType kType>
+void rounded(const void* from, const void*, const void*, void* to, size_t count) {
+  static const auto kQuantize = quantizeFunctions(kType).quantize;
+  constexpr double kScale = 1;
+  constexpr double kZero = 0;
+  kQuantize(static_cast<const float*>(from), &kScale, &kZero, 0, to, count);
+}
+
+VectorFunction fromF32(DataType to) {
+  if (to == DataType::kU8) return rounded<DataType::kU8>;
+  return to == DataType::kI8 ? rounded<DataType::kI8> : castFunction(DataType::kF32, to);
+}
 
 class ResizeInstance final : public runtime::KernelInstance {
  public:
@@ -149,7 +169,7 @@ class ResizeInstance final : public runtime::KernelInstance {
       half_ = std::max(half_, product(extents, 0, extents.size()));
       passes_.push_back(std::move(pass));
     }
-    // 16-bit types go through f32 as a whole.
+    // Halves and bytes go through f32 as a whole.
     wide_ = passes_.size() > 1 ? half_ * 2 : 0;
     const int64_t converted = type_ == DataType::kF32 ? 0 : counts_[0] + counts_[1];
     return static_cast<size_t>(wide_ + converted) * sizeof(float);
@@ -163,10 +183,10 @@ class ResizeInstance final : public runtime::KernelInstance {
                      workspace);
     float* const in = workspace + wide_;
     float* const out = in + counts_[0];
-    convert(castFunction(type_, DataType::kF32), arguments.inputs[0], sizeof(uint16_t), in, sizeof(float), counts_[0]);
+    const int64_t bytes = bits(type_) / 8;
+    convert(castFunction(type_, DataType::kF32), arguments.inputs[0], bytes, in, sizeof(float), counts_[0]);
     compute(in, out, workspace);
-    convert(castFunction(DataType::kF32, type_), out, sizeof(float), arguments.outputs[0], sizeof(uint16_t),
-            counts_[1]);
+    convert(fromF32(type_), out, sizeof(float), arguments.outputs[0], bytes, counts_[1]);
   }
 
  private:

@@ -12,12 +12,13 @@ class ResizeTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     if (problem.op.as<ops::Resize>() == nullptr) return compile::no("it resizes");
     const auto type = problem.inputs[0].dtype;
-    if (type == DataType::kF16 || type == DataType::kBF16) return compile::yes();
+    if (type == DataType::kF16 || type == DataType::kBF16 || type == DataType::kI8 || type == DataType::kU8)
+      return compile::yes();
     return onlyF32(problem);
   }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto result = SimpleTactic::candidates(problem);
-    if (problem.inputs[0].dtype != DataType::kF32) {  // 16-bit types row-major only
+    if (problem.inputs[0].dtype != DataType::kF32) {  // halves and bytes row-major only
       result.resize(1);
       return result;
     }
