@@ -3,6 +3,8 @@
 // arrive when somebody waits for them.
 #include <array>
 
+#include "backends/cuda/driver/compiler.h"
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/mma90/mma90.h"
 #include "cuda/on_gpu.h"
 #include "cuda/variable.h"
@@ -92,6 +94,27 @@ TEST_F(OnGpu, ProductsOfManyTilesRepeatToTheBit) {
     expectSameBits({4096, 768, 768, shape}, kLayers, kRounds);
     expectSameBits({1501, 200, 72, shape}, kLayers, kRounds);
     expectSameBits({6304, 1024, 328, shape}, kLayers, kRounds);
+  }
+}
+
+// By the compiler that a GPU's machine has, where it is installed: what the emulated one takes may be refused there.
+TEST(Mma90, ManyTilesCompile) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  struct Text {
+    const char *epilogue, *params;
+  };
+  for (const auto& [epilogue, params] :
+       {Text{"add(x0,x1);add(t0,x2)", "768,768,0;192x2x1,1,4t;cw [f16,f16,f16,f16] [f16]"},
+        Text{"add(x0,x1);relu(t0)", "768,768,9;160x2x1,2,4t;c [bf16,bf16,bf16] [bf16]"},
+        Text{"add(x0,x1);cast.f32(t0)", "50257,768,0;256x1x1,1,4t;c [f16,f16,f16] [f32]"},
+        Text{"add(x0,x1);add(t0,x2)", "768,768,0;144x1x1,1,4c;sw [f32,f32,f32,f32] [f32]"},
+        Text{"add(x0,x1);add(t0,x2)", "768,768,9;192x2x1,2,3c;ww [f16,f16,f16,f16] [f16]"}}) {
+    ops::MatMul op;
+    op.epilogue = ops::parseScalarExpr(epilogue);
+    plan::KernelRecord record;
+    record.params = params;
+    EXPECT_FALSE(backends::cuda::compile(backends::cuda::Mma90Record(op, record).code().source(), 90).empty())
+        << params;
   }
 }
 

@@ -21,8 +21,7 @@ constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
 constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one whose warps copy
 constexpr int kMma90EndingBytes = 32 << 10;   // of shared memory behind the stages, where tiles are finished
 constexpr int kMma90MostPlaces = 8;           // there, of a warpgroup
-// Rows of a piece that is finished there at once.
-constexpr int mma90PieceRows(int rows) { return rows % 32 == 0 ? 32 : 16; }
+constexpr int kMma90PieceRows = 32, kMma90SmallPieceRows = 16;  // that are finished at once; a tile has whole pieces
 
 // Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {
