@@ -65,8 +65,8 @@ struct Mma90Parameters {
   int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
   Mma90Window window;
   Mma90Norm norm;
-  Mma90Order order;
   float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
+  Mma90Order order;          // from here on behind what the kernels of older plans take
   TileMap y, sum;            // boxes of a piece of y, and of what is read as y is written
 };
 
