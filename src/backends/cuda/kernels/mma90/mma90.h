@@ -52,6 +52,7 @@ struct Mma90Shape {
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
   int64_t sharedBytes() const;
+  int64_t pieceRows() const { return rows % kMma90PieceRows == 0 ? kMma90PieceRows : kMma90SmallPieceRows; }
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
   Mma90Order order(int64_t rows, int64_t tilesOfColumns) const;  // of tiles, of a product with so many of 64 columns
 };

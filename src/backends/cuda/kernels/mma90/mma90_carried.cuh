@@ -11,8 +11,8 @@ template <typename M>
 struct Carried {
   typedef typename M::Y Y;
   typedef typename M::Finish Finish;
-  static const int kWarpRows = 16;                         // of a pass
-  static const int kPieceRows = mma90PieceRows(M::kRows);  // of a piece
+  static const int kWarpRows = 16;  // of a pass
+  static const int kPieceRows = M::kRows % kMma90PieceRows == 0 ? kMma90PieceRows : kMma90SmallPieceRows;
   static const int kPieceBytes = kPieceRows * kMma90Bytes;
   static const int kPlaces = kMma90EndingBytes / 2 / kPieceBytes;  // of a group
   static const int kDown = M::kRows / kPieceRows;                  // pieces of a run

@@ -205,7 +205,7 @@ void Mma90Launcher::mapPieces(TileMap& map, const void* y, DataType type) const 
   const auto columns = static_cast<cuuint64_t>(parameters_.columns);
   const cuuint64_t extents[] = {columns, static_cast<cuuint64_t>(parameters_.rows)};
   const cuuint64_t pitches[] = {columns * 2};
-  const cuuint32_t box[] = {narrow(kMma90Columns), narrow(mma90PieceRows(static_cast<int>(record_.shape.rows)))};
+  const cuuint32_t box[] = {narrow(kMma90Columns), narrow(record_.shape.pieceRows())};
   const cuuint32_t steps[] = {1, 1};
   check(driver().tensorMapEncodeTiled(&made, mappedType(type), 2, const_cast<void*>(y), extents, pitches, box, steps,
                                       CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,

@@ -21,8 +21,7 @@ constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
 constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one whose warps copy
 constexpr int kMma90EndingBytes = 32 << 10;   // of shared memory behind the stages, where tiles are finished
 constexpr int kMma90MostPlaces = 8;           // there, of a warpgroup
-// Rows of a piece that is finished there at once.
-constexpr int mma90PieceRows(int rows) { return rows % 32 == 0 ? 32 : 16; }
+constexpr int kMma90PieceRows = 32, kMma90SmallPieceRows = 16;  // that are finished at once; a tile has whole pieces
 
 // Windows of an image [N][H][W][inner] as rows of x: the steps of one tap after those of the other.
 struct Mma90Window {
@@ -66,8 +65,8 @@ struct Mma90Parameters {
   int32_t ringBytes = 0;  // of those, or of a block's sums where these are more
   Mma90Window window;
   Mma90Norm norm;
-  Mma90Order order;
   float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
+  Mma90Order order;          // from here on behind what the kernels of older plans take
   TileMap y, sum;            // boxes of a piece of y, and of what is read as y is written
 };
 

@@ -27,7 +27,7 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, const Mma90Weights& weigh
   const double bytes = real(shape.tileGroups() * kMma90TileBytes + shape.rows * kMma90Bytes / shape.parts);
   const double loop = real(weights.steps()) * std::max(tensor * 1.1, bytes / kBytesAClock);
   const double finish = real(shape.columnGroups * shape.rows / kWarpRows) * kOfPass *
-                        (mma90PieceRows(static_cast<int>(shape.rows)) == kWarpRows ? kSmallPieces : 1);
+                        (shape.pieceRows() == kMma90PieceRows ? 1 : kSmallPieces);
   const bool inTurns = shape.schedule == Schedule::kInTurns;
   return kStart + waves * (inTurns ? std::max(loop, finish / 2) : loop + finish) + (inTurns ? finish : 0);
 }
