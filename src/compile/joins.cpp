@@ -2,7 +2,10 @@
 #include "compile/joins.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "compile/libraries.h"
 #include "passes/composites.h"
@@ -20,9 +23,7 @@ class Judge {
       : symbols_(symbols), device_(device), source_(source), options_(options) {}
 
   bool pays(const graph::Graph& graph, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
-    for (const auto id : made) {
-      if (!hasKernel(problemOf(graph, graph.node(id)))) return false;
-    }
+    if (!haveKernels(graph, made)) return false;
     announce(graph, made, instead);
     if (!isFaster(graph, made, instead)) return false;
     if (options_.optimizationLevel == 0) return true;
@@ -32,7 +33,29 @@ class Judge {
     return isFaster(graph, made, instead);
   }
 
+  // Takes note of what will be asked, for announceAll().
+  void note(const graph::Graph& graph, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
+    if (!haveKernels(graph, made)) return;
+    for (const auto& nodes : {made, instead}) {
+      for (const auto id : nodes) {
+        const auto& node = noted_.emplace_back(graph.node(id));  // it goes with its edit
+        notedProblems_.push_back(problemOf(graph, node));
+      }
+    }
+  }
+  // The kernels of all joins are made at once: one join by itself has too few for all threads.
+  void announceAll() {
+    std::vector<Asked> asked;
+    for (size_t i = 0; i < noted_.size(); ++i) asked.push_back({&noted_[i], &notedProblems_[i]});
+    for (size_t done = 0; done < asked.size();) done += source_.announce(std::span(asked).subspan(done));
+  }
+
  private:
+  bool haveKernels(const graph::Graph& graph, std::span<const graph::NodeId> made) {
+    return std::all_of(made.begin(), made.end(),
+                       [&](graph::NodeId id) { return hasKernel(problemOf(graph, graph.node(id))); });
+  }
+
   Problem problemOf(const graph::Graph& graph, const graph::Node& node) const {
     return makeProblem(graph, node, symbols_, options_);
   }
@@ -51,13 +74,15 @@ class Judge {
   }
 
   // One that is no reference.
-  bool hasKernel(const Problem& problem) const {
+  bool hasKernel(const Problem& problem) {
+    const auto [known, isNew] = hasKernel_.try_emplace(problem.text());
+    if (!isNew) return known->second;
     const auto tactics = tacticsOf(device_.kind());
-    return std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) {
-      if (!isAllowed(*tactic, options_.excludedLibraries) || !tactic->supports(problem)) return false;
-      const auto candidates = tactic->candidates(problem);
-      return !candidates.empty() && !tactic->isLastResort(problem, candidates[0]);
-    });
+    return known->second = std::any_of(tactics.begin(), tactics.end(), [&](const Tactic* tactic) {
+             if (!isAllowed(*tactic, options_.excludedLibraries) || !tactic->supports(problem)) return false;
+             const auto candidates = tactic->candidates(problem);
+             return !candidates.empty() && !tactic->isLastResort(problem, candidates[0]);
+           });
   }
 
   double seconds(const graph::Graph& graph, const graph::Node& node) {
@@ -76,14 +101,20 @@ class Judge {
     return together < (device_.isHost() ? kClearlyOnHost : kClearly) * apart;
   }
 
+  // Once for equal problems.
   void measureAgain(const graph::Graph& graph, const graph::Node& node) {
-    source_.measureAgain(node, problemOf(graph, node), false);
+    const auto problem = problemOf(graph, node);
+    if (measuredAgain_.insert(node.device + "|" + problem.text()).second) source_.measureAgain(node, problem, false);
   }
 
   const SymbolValues& symbols_;
   const runtime::Device& device_;
   OptionSource& source_;
   const BuildOptions& options_;
+  std::deque<graph::Node> noted_;
+  std::deque<Problem> notedProblems_;
+  std::map<std::string, bool> hasKernel_;  // by text of the problem
+  std::set<std::string> measuredAgain_;
 };
 
 }  // namespace
@@ -92,6 +123,16 @@ void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::
                const BuildOptions& options) {
   if (options.choosesElsewhere()) return;
   Judge judge(symbols, device, source, options);
+  if (!device.isHost() && options.optimizationLevel > 0) {
+    auto scratch = graph;
+    passes::runJoins(
+        scratch, {options.refittable, nullptr, device.kind(), {}},
+        [&](const graph::Graph& whole, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
+          judge.note(whole, made, instead);
+          return false;
+        });
+    judge.announceAll();
+  }
   passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
                    [&](const graph::Graph& whole, std::span<const graph::NodeId> made,
                        std::span<const graph::NodeId> instead) { return judge.pays(whole, made, instead); });

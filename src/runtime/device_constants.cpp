@@ -1,8 +1,11 @@
 // Who reads which constant in which layout, and one allocation for all of it.
 #include "runtime/device_constants.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/storage.h"
+#include "runtime/preparation.h"
 
 namespace tenon::runtime {
 
@@ -82,19 +85,33 @@ void DeviceConstants::place() {
   memory_ = DeviceMemory(device_, allocator_, total, "weights of the engine");
   auto offset = offsets.begin();
   const auto next = [&] { return static_cast<std::byte*>(memory_.data()) + *offset++; };
+  // Packing takes longer than copying: both on all threads, the largest first.
+  struct Piece {
+    uint64_t bytes;
+    std::function<void()> work;
+  };
+  std::vector<Piece> pieces;
   for (auto& one : rowMajor_) {
     auto* const to = next();
     const auto& constant = plan_.constants[one.constant];
     if (!one.isRead || constant.bytes == 0) continue;
     one.address = to;
-    device_.copy(to, constant.data.get(), constant.bytes, CopyKind::kHostToDevice, nullptr);
+    pieces.push_back({constant.bytes, [this, to, &constant] {
+                        device_.copy(to, constant.data.get(), constant.bytes, CopyKind::kHostToDevice, nullptr);
+                      }});
   }
-  device_.synchronize(nullptr);
   for (auto& one : packed_) {
     one.address = next();
-    packTo(device_, *one.packer, one.form, one.sources, one.address);
-    one.sources.clear();
+    pieces.push_back({one.form.bytes, [this, &one] {
+                        packTo(device_, *one.packer, one.form, one.sources, one.address);
+                        one.sources.clear();
+                      }});
   }
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& x, const Piece& y) { return x.bytes > y.bytes; });
+  std::vector<std::function<void()>> work;
+  for (auto& piece : pieces) work.push_back(std::move(piece.work));
+  runTogetherOrThrow(std::move(work));
+  device_.synchronize(nullptr);
 }
 
 void* DeviceConstants::address(size_t constant) const {

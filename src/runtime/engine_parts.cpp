@@ -10,8 +10,10 @@
 #include "ops/check.h"
 #include "plan/requirement.h"
 #include "plan/verify.h"
+#include "runtime/ahead.h"
 #include "runtime/keeper.h"
 #include "runtime/plugin_host.h"
+#include "runtime/preparation.h"
 
 namespace tenon::runtime {
 namespace {
@@ -192,6 +194,24 @@ class KernelLoader {
   std::map<std::string, std::shared_ptr<const Kernel>> known_;
 };
 
+// What the backends of the plan's kernels may begin with at once.
+std::vector<std::function<void()>> aheadOf(const plan::Plan& plan) {
+  std::map<std::string, std::vector<const plan::KernelRecord*>> records;
+  for (const auto& program : plan.programs) {
+    for (const auto& step : program.steps) {
+      if (step.kind == plan::StepKind::kLaunch) records[step.kernel.backend].push_back(&step.kernel);
+    }
+  }
+  std::vector<std::function<void()>> pieces;
+  for (Backend* backend : backends()) {
+    auto* const face = dynamic_cast<Ahead*>(backend);
+    const auto found = records.find(std::string(backend->name()));
+    if (face == nullptr || found == records.end() || !backend->unavailable().empty()) continue;
+    for (auto& piece : face->ahead(found->second)) pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
 // Of what kernels keep themselves, in a layout of their library; as many as the constants have.
 uint64_t bytesWithinKernels(const EngineParts& parts) {
   uint64_t bytes = 0;
@@ -228,6 +248,7 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   parts->shapes = ops::ShapeBinder(parts->plan.shapes);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
+  const Beside ahead(aheadOf(parts->plan));
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
   preparePlugins(parts->plan, hostCodeAllowed);
   parts->constants = std::make_unique<DeviceConstants>(parts->plan, *parts->device, allocator);

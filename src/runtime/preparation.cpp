@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace tenon::runtime {
 
@@ -30,6 +32,44 @@ void runTogether(std::vector<std::function<void()>> pieces) {
   }
   run();
   for (auto& thread : threads) thread.join();
+}
+
+void runTogetherOrThrow(std::vector<std::function<void()>> pieces) {
+  std::mutex mutex;
+  std::exception_ptr thrown;
+  for (auto& piece : pieces) {
+    piece = [&mutex, &thrown, work = std::move(piece)] {
+      try {
+        work();
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (thrown == nullptr) thrown = std::current_exception();
+      }
+    };
+  }
+  runTogether(std::move(pieces));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+Beside::Beside(std::vector<std::function<void()>> pieces) {
+  threads_.reserve(pieces.size());
+  try {
+    for (auto& piece : pieces) {
+      threads_.emplace_back([work = std::move(piece)] {
+        try {
+          work();
+        } catch (const std::exception&) {
+          // Whoever needs the result asks again, and is told.
+        }
+      });
+    }
+  } catch (const std::exception&) {
+    // As many threads as the system gives.
+  }
+}
+
+Beside::~Beside() {
+  for (auto& thread : threads_) thread.join();
 }
 
 }  // namespace tenon::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "runtime/kernel.h"
@@ -20,5 +21,19 @@ class Preparable {
 
 // On up to as many threads as there are cores; returns when all is done. What a piece throws is lost.
 void runTogether(std::vector<std::function<void()>> pieces);
+// The same for pieces that nobody asks for again: throws what one of them has thrown, after all have ended.
+void runTogetherOrThrow(std::vector<std::function<void()>> pieces);
+
+// Pieces that run beside whoever holds this, a thread each; it ends when they have.
+class Beside {
+ public:
+  explicit Beside(std::vector<std::function<void()>> pieces);
+  ~Beside();
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+ private:
+  std::vector<std::thread> threads_;
+};
 
 }  // namespace tenon::runtime

@@ -145,6 +145,39 @@ TEST_F(Execution, AnyNumberOfAddressesReplaysTheStepsBetween) {
   }
 }
 
+// Tables of kernels are written without the legacy stream, on which others may have work.
+TEST_F(Execution, NewShapesWaitForNoStreamOfTheCaller) {
+  if (!emulatedNumber("emulatedLegacyWaits")) GTEST_SKIP() << "only the emulated GPU counts waits";
+  constexpr const char* kText = R"g(graph "resized" {
+  symbol "N" = extent(%x, 3)
+  input %x : f32[1,2,5,N]
+  %y : f32[1,2,10,2*N] = resize{mode=linear shape=[1,2,10,2*N] scales=[1,1,2,2]}(%x) "resized"
+  output %y
+})g";
+  compile::BuildOptions options;
+  plan::InputRange range;
+  range.min = {1, 2, 5, 1};
+  range.opt = {1, 2, 5, 8};
+  range.max = {1, 2, 5, 40};
+  options.profiles = {{{"x", range}}};
+  Engine e(kText, options);
+  runtime::Context context(e.engine, {}, e.log);
+  for (const int64_t width : {8, 40, 7}) {
+    const auto input = randomTensor(DataType::kF32, {1, 2, 5, width}, 3);
+    HostTensor output(DataType::kF32, {1, 2, 10, 2 * width});
+    DeviceTensor x(e.engine->device(), input.view()), y(e.engine->device(), output.view());
+    context.setInputShape(0, input.view().dims);
+    context.setAddress(0, x.data());
+    context.setAddress(1, y.data());
+    const auto waits = emulatedNumber("emulatedLegacyWaits");
+    context.enqueue(nullptr);
+    EXPECT_EQ(*emulatedNumber("emulatedLegacyWaits"), *waits) << width;
+    y.readBack();
+    const TensorView inputs[] = {input.view()};
+    EXPECT_LE(relativeError(output.view(), graph::evaluate(e.graph, inputs)[0].view()), 1e-6) << width;
+  }
+}
+
 TEST_F(Execution, ContextsOnStreamsOfTheirOwn) {
   Engine e(kRows);
   auto& device = e.engine->device();

@@ -1,5 +1,11 @@
 // Weights on a device that is not the host: once, in the layouts that kernels read, in the user's memory, and counted.
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -242,6 +248,44 @@ TEST_F(OnGpu, WeightsOfSeveralReadersAreThereOnceInEachLayout) {
     EXPECT_EQ(engine->constantBytes(), mixed ? 2u * 512 : 512u);  // 288 bytes each, in steps of 256
     made.expectRight(engine);
   }
+}
+
+// Kernels are in the plan: a process that loads it opens no compiler and none of the vendor's libraries.
+TEST_F(OnGpu, WeightsAndKernelsAreAllThatLoadingNeeds) {
+  constexpr const char* kPlan = "TENON_TEST_PLAN_TO_LOAD";
+  if (const char* file = std::getenv(kPlan); file != nullptr) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    RecordingLog log;
+    const auto engine = runtime::Engine::load(std::as_bytes(std::span(bytes)), {}, log);
+    const runtime::Context context(engine, {}, log);
+    std::ifstream maps("/proc/self/maps");
+    const std::string opened((std::istreambuf_iterator<char>(maps)), {});
+    for (const char* library : {"libnvrtc", "libcublasLt", "libcudnn"})
+      EXPECT_EQ(opened.find(library), std::string::npos) << library;
+    return;
+  }
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  options.filter = [](const graph::Node&, std::vector<compile::Candidate> candidates) {
+    std::erase_if(candidates, [](const auto& one) { return one.tactic != "cuda.mma90_matmul"; });
+    return candidates;
+  };
+  Made made(R"g(graph "product" {
+  input %x : f16[24,64]
+  const %w : f16[64,72] = random(1)
+  %y : f16[24,72] = matmul(%x, %w) "product"
+  output %y
+})g",
+            options);
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("tenon_plan_{}", getpid());
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(made.bytes.data()), static_cast<std::streamsize>(made.bytes.size()));
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  const auto command = fmt::format("{}={} {} --gtest_brief=1 --gtest_filter=OnGpu.WeightsAndKernels*", kPlan,
+                                   file.string(), program.string());
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove(file);
 }
 
 // Constants whose bytes are a part of another one's, as the halves of merged products are.

@@ -1,28 +1,37 @@
-// Work of several instances at once.
-#include "runtime/preparation.h"
-
+// Pieces on several threads: all run, and what one throws arrives.
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <stdexcept>
 
-namespace tenon::runtime {
+#include "core/error.h"
+#include "runtime/preparation.h"
+
+namespace tenon::test {
 namespace {
 
-TEST(Preparation, EveryPieceRunsOnceWhateverTheOthersDo) {
-  for (const size_t count : {0u, 1u, 2u, 7u, 100u}) {
-    std::vector<std::atomic<int>> runs(count);
+TEST(Preparation, WhatAPieceThrowsArrivesAfterAllHaveRun) {
+  for (const size_t count : {0, 1, 2, 37}) {
+    std::atomic<size_t> ran{0};
     std::vector<std::function<void()>> pieces;
     for (size_t i = 0; i < count; ++i) {
-      pieces.emplace_back([&runs, i] {
-        ++runs[i];
-        if (i % 3 == 1) throw std::runtime_error("a library refuses");
+      pieces.push_back([&ran, i] {
+        ++ran;
+        if (i % 2 == 1) throw OutOfMemory("piece {}", i);
       });
     }
-    runTogether(std::move(pieces));
-    for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i], 1) << i << " of " << count;
+    if (count < 2) EXPECT_NO_THROW(runtime::runTogetherOrThrow(std::move(pieces)));
+    else EXPECT_THROW(runtime::runTogetherOrThrow(std::move(pieces)), OutOfMemory);
+    EXPECT_EQ(ran, count);
   }
 }
 
+TEST(Preparation, WhatRunsBesideEndsWithItsHolder) {
+  std::atomic<int> ran{0};
+  {
+    const runtime::Beside beside({[&] { ++ran; }, [] { throw Unsupported("nobody hears it"); }, [&] { ++ran; }});
+  }
+  EXPECT_EQ(ran, 2);
+}
+
 }  // namespace
-}  // namespace tenon::runtime
+}  // namespace tenon::test

@@ -1,8 +1,13 @@
 // The CUDA backend's kernels: finds kernels by name in the generated table.
+#include <algorithm>
+
+#include "backends/cuda/cublas/blas_matmul.h"
+#include "backends/cuda/cudnn/cudnn_graph.h"
 #include "backends/cuda/cudnn/cudnn_requirement.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "core/error.h"
+#include "runtime/ahead.h"
 #include "runtime/requirements.h"
 
 namespace tenon::backends {
@@ -16,7 +21,7 @@ struct Bound {
 };
 constexpr Bound kBound[] = {{"cudnn_", true}, {"cublaslt_", false}, {"mma90_", false}};
 
-class CudaBackend final : public runtime::Backend, public runtime::Requirements {
+class CudaBackend final : public runtime::Backend, public runtime::Requirements, public runtime::Ahead {
  public:
   std::string_view name() const override { return "cuda"; }
   runtime::Device& device() override { return cuda::cudaDevice(); }
@@ -28,6 +33,20 @@ class CudaBackend final : public runtime::Backend, public runtime::Requirements 
     }
     throw Unsupported("backend cuda has no kernel '{}' of version {}; build the engine again with this library",
                       load.record.name, load.record.version);
+  }
+
+  // Opening the vendor's libraries and their first question take a tenth of a second and more; plans without their
+  // kernels never do.
+  std::vector<std::function<void()>> ahead(std::span<const plan::KernelRecord* const> records) override {
+    const auto uses = [&](std::string_view prefix) {
+      return std::any_of(records.begin(), records.end(),
+                         [&](const plan::KernelRecord* record) { return record->name.starts_with(prefix); });
+    };
+    std::vector<std::function<void()>> pieces;
+    const bool usesCudnn = uses("cudnn_");
+    if (usesCudnn) pieces.emplace_back([] { (void)cuda::dnn::Chip::here(); });
+    if (usesCudnn || uses("cublaslt_")) pieces.emplace_back([] { cuda::askBlasAhead(); });
+    return pieces;
   }
 
   std::vector<std::string> requirementsOf(const plan::KernelRecord& record) const override {

@@ -22,10 +22,12 @@ namespace {
 
 constexpr size_t kRedZone = 256;
 constexpr unsigned char kRedByte = 0xb7;
-constexpr double kSampleSeconds = 2e-4;     // a sample repeats short kernels until it lasts about this long
-constexpr double kHopeless = 3;             // stop after a few runs when this many times slower than the best
-constexpr int kTries = 2;                   // more runs before a candidate is given up
-constexpr double kBehind = 1.3;             // fewer samples when this many times slower than the best
+constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
+constexpr double kHopeless = 3;          // stop after a few runs when this many times slower than the best
+constexpr int kTries = 2;                // more runs before a candidate is given up
+constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
+constexpr double kFarBehind = 1.7;       // and fewer still, which are enough to see it
+constexpr int kFewSamples = 3;
 constexpr double kCandidateSeconds = 0.15;  // no more samples of one candidate after this
 
 using runtime::CopyKind;
@@ -48,10 +50,11 @@ class GuardedBuffer {
   void write(const void* from) { put(base_ + kRedZone, from, bytes_); }
   // The pattern over and over.
   void fill(const std::vector<char>& pattern) {
-    for (size_t done = 0; done < bytes_; done += pattern.size()) {
-      device_.copy(base_ + kRedZone + done, pattern.data(), std::min(pattern.size(), bytes_ - done),
-                   CopyKind::kHostToDevice, nullptr);
-    }
+    char* const to = base_ + kRedZone;
+    const size_t first = std::min(pattern.size(), bytes_);
+    device_.copy(to, pattern.data(), first, CopyKind::kHostToDevice, nullptr);
+    for (size_t done = first; done < bytes_; done += std::min(done, bytes_ - done))  // whole patterns so far
+      device_.copy(to + done, to, std::min(done, bytes_ - done), CopyKind::kDeviceToDevice, nullptr);
     device_.synchronize(nullptr);
   }
   bool intact() const {
@@ -337,6 +340,7 @@ class DeviceProfiler final : public Profiler {
       fastest = std::min(fastest, seconds / call.repeats);
       if (spent > kCandidateSeconds && i > 0) break;
       if (i + 1 >= iterations_ && fastest > kBehind * best) break;
+      if (i + 1 >= kFewSamples && fastest > kFarBehind * best) break;
     }
     return {fastest, workspaceBytes, {}, false};
   }

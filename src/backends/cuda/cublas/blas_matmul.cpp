@@ -414,4 +414,11 @@ void BlasProduct::run(const void* a, const void* b, const void* bias, const void
         "cublasLtMatmul");
 }
 
+void askBlasAhead() {
+  if (!blasLt().missing.empty()) return;
+  constexpr int64_t kExtent = 64;
+  const BlasShape shape{DataType::kF16, DataType::kF16, false, false, kExtent, kExtent, kExtent, 1, false, false};
+  (void)BlasProduct(shape, {}, false).propose(1);
+}
+
 }  // namespace tenon::backends::cuda

@@ -290,6 +290,14 @@ void makeCurrent() {
   if (current != gpu().context) check(driver().contextSetCurrent(gpu().context), "cuCtxSetCurrent");
 }
 
+void writeAtOnce(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  makeCurrent();
+  static auto* const kStream = new Stream;
+  check(driver().memcpyAsync(address(to), address(from), bytes, kStream->get()), "cuMemcpyAsync");
+  check(driver().streamSynchronize(kStream->get()), "cuStreamSynchronize");
+}
+
 int computeCapability() { return gpu().capability; }
 
 bool isRecording() noexcept { return recording; }

@@ -17,6 +17,9 @@ void makeCurrent();
 // Compute capability, for example 90, and the NVRTC architecture option for it, for example "sm_90".
 int computeCapability();
 
+// Copies from the host and waits for that alone: not for the legacy stream, which waits for others.
+void writeAtOnce(void* to, const void* from, size_t bytes);
+
 // Whether the calling thread is recording launches into a graph of ours, as replays and measurements do.
 bool isRecording() noexcept;
 

@@ -158,8 +158,7 @@ std::string streamMissing() {
   if (!hasWarpgroupProducts()) return "the chip has no products of warpgroups (wgmma)";
   // Without a driver the code is looked at all the same.
   const auto& d = driver();
-  if (d.missing.empty() && d.tensorMapEncodeTiled == nullptr) return "the driver encodes no tensor maps";
-  return nvrtc().missing;
+  return d.missing.empty() && d.tensorMapEncodeTiled == nullptr ? "the driver encodes no tensor maps" : "";
 }
 
 }  // namespace tenon::backends::cuda

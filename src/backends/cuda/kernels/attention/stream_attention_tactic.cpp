@@ -1,4 +1,5 @@
 // Attention of any number of keys by warpgroups: one candidate per tile shape that may be the fastest.
+#include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/attention/attention_forms_tactic.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "core/environment.h"
@@ -19,6 +20,7 @@ class StreamAttentionTactic final : public AttentionFormsTactic<StreamChoice> {
   compile::Support supports(const Problem& problem) const override {
     if (problem.op.as<ops::Attention>() == nullptr) return no("it computes attention");
     if (const auto missing = streamMissing(); !missing.empty()) return no("{}", missing);
+    if (!nvrtc().missing.empty()) return no("{}", nvrtc().missing);
     if (!switchedOn("TENON_CUDA_STREAM_ATTENTION", true)) return no("TENON_CUDA_STREAM_ATTENTION is 0");
     return {streamRefusal(problemOf(problem))};
   }

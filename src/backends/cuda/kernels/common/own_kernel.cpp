@@ -32,8 +32,7 @@ void DeviceTable::write(const void* data, size_t bytes) {
   device.free(data_);
   data_ = nullptr;
   data_ = device.allocate(bytes, 256);
-  device.copy(data_, data, bytes, runtime::CopyKind::kHostToDevice, nullptr);
-  device.synchronize(nullptr);
+  writeAtOnce(data_, data, bytes);
 }
 
 }  // namespace tenon::backends::cuda

@@ -71,7 +71,7 @@ class DeviceTable {
   ~DeviceTable();
   DeviceTable(const DeviceTable&) = delete;
   DeviceTable& operator=(const DeviceTable&) = delete;
-  void write(const void* data, size_t bytes);  // waits until the copy stands
+  void write(const void* data, size_t bytes);  // waits until the copy stands, and for no stream of the caller
   void* data() const noexcept { return data_; }
 
  private:

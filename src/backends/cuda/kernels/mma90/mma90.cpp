@@ -378,12 +378,24 @@ void packElements(const Mma90Weights& weights, const T* w, T* to) {
     for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {
       const int64_t tap = step / weights.chunks();
       const int64_t first = part * weights.partInner() + step % weights.chunks() * kInner;
+      if (weights.groups == 1 && alongColumns < alongInner) {  // in the order of memory
+        for (int64_t k = 0; k < std::min(inner - first, kInner); ++k) {
+          const T* const from = w + (first + k) * alongInner + firstColumn * alongColumns + tap;
+          for (int64_t r = 0; r < end - firstColumn; ++r)
+            to[r * kInner + ((k / kPack ^ r % 8) * kPack + k % kPack)] = packedElement(from[r * alongColumns]);
+        }
+        continue;
+      }
       for (int64_t column = firstColumn; column < end; ++column) {
         const int64_t r = column - firstColumn;
         const int64_t own = column / ofGroup * inner;  // the channels of its group
-        for (int64_t k = std::max<int64_t>(own - first, 0); k < std::min(own + inner - first, kInner); ++k) {
-          to[r * kInner + ((k / kPack ^ r % 8) * kPack + k % kPack)] =
-              packedElement(w[column * alongColumns + (first + k - own) * alongInner + tap]);
+        const T* const from = w + column * alongColumns + (first - own) * alongInner + tap;
+        T* const row = to + r * kInner;
+        const int64_t stop = std::min(own + inner - first, kInner);
+        for (int64_t k = std::max<int64_t>(own - first, 0); k < stop;) {
+          T* const pack = row + (k / kPack ^ r % 8) * kPack;
+          const int64_t next = std::min(stop, (k / kPack + 1) * kPack);
+          for (; k < next; ++k) pack[k % kPack] = packedElement(from[k * alongInner]);
         }
       }
     }

@@ -76,11 +76,28 @@ Mma90Record::Mma90Record(const Mma90Composite& op, const plan::KernelRecord& rec
   weights.scaled = norm.has_value();
 }
 
-void Mma90Weights::packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const {
-  const auto element = [type](const void* from, int64_t i) {
-    const uint16_t value = static_cast<const uint16_t*>(from)[i];
-    return type == DataType::kF16 ? halfToFloat(value) : bfloatToFloat(value);
+namespace {
+
+// The values of all halves of a type: weights are looked up several times.
+const float* valuesOf(DataType type) {
+  const auto make = [](float (*convert)(uint16_t)) {
+    auto* const table = new std::vector<float>(1 << 16);
+    for (size_t i = 0; i < table->size(); ++i) (*table)[i] = convert(static_cast<uint16_t>(i));
+    return table;
   };
+  if (type == DataType::kF16) {
+    static const auto* const kHalves = make([](uint16_t bits) { return halfToFloat(bits); });
+    return kHalves->data();
+  }
+  static const auto* const kBfloats = make([](uint16_t bits) { return bfloatToFloat(bits); });
+  return kBfloats->data();
+}
+
+}  // namespace
+
+void Mma90Weights::packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const {
+  const float* const values = valuesOf(type);
+  const auto element = [values](const void* from, int64_t i) { return values[static_cast<const uint16_t*>(from)[i]]; };
   const auto rounded = [type](float v) { return type == DataType::kF16 ? floatToHalf(v) : floatToBfloat(v); };
   const auto at = [&](int64_t k, int64_t column) { return transposed ? column * inner + k : k * columns + column; };
   const int64_t padded = paddedColumns();

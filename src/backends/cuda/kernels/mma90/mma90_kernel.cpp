@@ -27,8 +27,7 @@ std::string mma90Missing() {
   const auto& d = driver();
   const bool lacks =
       d.launchKernelEx == nullptr || d.tensorMapEncodeTiled == nullptr || d.tensorMapEncodeIm2col == nullptr;
-  if (d.missing.empty() && lacks) return "the driver launches no clusters or encodes no tensor maps";
-  return nvrtc().missing;
+  return d.missing.empty() && lacks ? "the driver launches no clusters or encodes no tensor maps" : "";
 }
 
 std::string Mma90Image::refusal() const {
