@@ -467,6 +467,49 @@ TEST(Packed, MatricesOfFourBits) {
   expectNear(runModel(maker, {a}).at(0), expected);
 }
 
+// Distances of the rows of a [2, 3] from those of b [4, 3].
+TEST(Formulas, DistancesOfRows) {
+  const Reals a = randomReals(6, 1), b = randomReals(12, 2);
+  for (const bool root : {false, true}) {
+    ModelMaker maker(17);
+    maker.proto().add_opset_import()->set_domain("com.microsoft");
+    maker.proto().mutable_opset_import(1)->set_version(1);
+    maker.input("a", {2, 3});
+    maker.floats("b", {4, 3}, b);
+    auto& node = maker.node("CDist", {"a", "b"}, {"y"});
+    node.set_domain("com.microsoft");
+    if (root) ModelMaker::set(node, "metric", "euclidean");
+    maker.output("y");
+    std::vector<double> expected;
+    for (size_t i = 0; i < 8; ++i) {
+      double sum = 0;
+      for (size_t k = 0; k < 3; ++k) sum += std::pow(double{a[i / 4 * 3 + k]} - b[i % 4 * 3 + k], 2);
+      expected.push_back(root ? std::sqrt(sum) : sum);
+    }
+    expectNear(runModel(maker, {a}).at(0), expected, 1e-5);
+  }
+}
+
+// Two lists of bytes with steps of their own, chosen between and rounded to the steps of the result.
+TEST(Formulas, QuantizedChoices) {
+  ModelMaker maker(17);
+  maker.proto().add_opset_import()->set_domain("com.microsoft");
+  maker.proto().mutable_opset_import(1)->set_version(1);
+  castInput(maker, "chosen", {4}, 9);
+  castInput(maker, "x", {4}, 2);
+  castInput(maker, "z", {4}, 2);
+  const unsigned char zero = 10;
+  maker.initializer("zero", {}, 2).set_raw_data(&zero, 1);
+  for (const auto& [name, step] : {std::pair{"a", 0.5F}, std::pair{"b", 0.25F}, std::pair{"c", 1.F}})
+    maker.floats(name, {}, {step});
+  maker.node("QLinearWhere", {"chosen", "x", "a", "zero", "z", "b", "zero", "c", "zero"}, {"y"})
+      .set_domain("com.microsoft");
+  ModelMaker::set(maker.node("Cast", {"y"}, {"whole"}), "to", int64_t{kInt32});
+  maker.output("whole", {}, kInt32);
+  EXPECT_EQ(runModel<int32_t>(maker, {{1, 0, 1, 0}, {20, 20, 4, 4}, {30, 30, 2, 2}}).at(0),
+            (std::vector<int32_t>{15, 15, 7, 8}));
+}
+
 TEST(LayerNormalization, GivesMeanAndInverseDeviation) {
   ModelMaker maker(17);
   maker.input("x", {2, 3, 4});

@@ -287,5 +287,60 @@ TEST(Recurrent, RefusalsNameNodeAndAttribute) {
   EXPECT_NE(said.find("the sequence length of X is 0"), std::string::npos) << said;
 }
 
+// Weights of 8 bits, transposed, with one scale for each direction or for each row, beside those that they stand for.
+TEST(Recurrent, WeightsOfEightBits) {
+  constexpr int64_t kSteps = 3, kBatch = 2, kWidth = 5, kHidden = 4, kRows = 4 * kHidden, kDirections = 2;
+  const Reals x = randomReals(kSteps * kBatch * kWidth, 1);
+  for (const bool byRow : {false, true}) {
+    for (const bool hasSign : {false, true}) {
+      ModelMaker packed(17), plain(17);
+      for (ModelMaker* maker : {&packed, &plain}) {
+        maker->input("x", {kSteps, kBatch, kWidth});
+        maker->floats("b", {kDirections, 2 * kRows}, randomReals(kDirections * 2 * kRows, 2));
+      }
+      const auto addWeights = [&](const std::string& name, int64_t columns, unsigned seed) {
+        const int64_t scales = byRow ? kRows : 1;
+        const Reals scale = randomReals(static_cast<size_t>(kDirections * scales), seed, 0.002F, 0.01F);
+        const Reals drawn = randomReals(static_cast<size_t>(kDirections * columns * kRows), seed + 1, -100, 100);
+        std::string bytes, zeros;
+        for (int64_t i = 0; i < kDirections * scales; ++i)
+          zeros.push_back(static_cast<char>(hasSign ? i % 7 : 120 + i % 7));
+        Reals real(drawn.size());
+        for (int64_t d = 0; d < kDirections; ++d) {
+          for (int64_t k = 0; k < columns; ++k) {
+            for (int64_t row = 0; row < kRows; ++row) {
+              const int value = static_cast<int>(drawn[bytes.size()]) + (hasSign ? 0 : 120);
+              bytes.push_back(static_cast<char>(value));
+              const auto own = static_cast<size_t>(byRow ? d * kRows + row : d);
+              real[static_cast<size_t>((d * kRows + row) * columns + k)] =
+                  static_cast<float>(value - static_cast<unsigned char>(zeros[own])) * scale[own];
+            }
+          }
+        }
+        const std::vector<int64_t> shape = byRow ? std::vector<int64_t>{kDirections, kRows} : std::vector<int64_t>{2};
+        packed.initializer(name, {kDirections, columns, kRows}, hasSign ? 3 : 2).set_raw_data(bytes);
+        packed.initializer(name + " zero", shape, hasSign ? 3 : 2).set_raw_data(zeros);
+        packed.floats(name + " scale", shape, scale);
+        plain.floats(name, {kDirections, kRows, columns}, real);
+      };
+      addWeights("w", kWidth, 3);
+      addWeights("r", kHidden, 5);
+      packed.proto().add_opset_import()->set_domain("com.microsoft");
+      packed.proto().mutable_opset_import(1)->set_version(1);
+      auto& node = packed.node("DynamicQuantizeLSTM",
+                               {"x", "w", "r", "b", "", "", "", "", "w scale", "w zero", "r scale", "r zero"}, {"y"});
+      node.set_domain("com.microsoft");
+      for (auto* one : {&node, &plain.node("LSTM", {"x", "w", "r", "b"}, {"y"})}) {
+        ModelMaker::set(*one, "direction", "bidirectional");
+        ModelMaker::set(*one, "hidden_size", kHidden);
+      }
+      packed.output("y");
+      plain.output("y");
+      const auto expected = runModel(plain, {x}).at(0);
+      expectNear(runModel(packed, {x}).at(0), std::vector<double>(expected.begin(), expected.end()), 1e-5);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

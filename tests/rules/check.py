@@ -31,7 +31,7 @@ CODE = {".cpp", ".h", ".cu", ".c", ".inc"}
 TEXT = CODE | {".py", ".sh", ".cmake", ".md", ".txt", ".table", ".proto", ".fbs", ".map", ".json", ".in"}
 LONGEST = 700
 # Spelled so that this file does not hold them.
-LEFTOVERS = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "not " + "implemented", "place" + "holder", "for " + r"now\b"]))
+LEFTOVERS = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "not " + "implemented", r"(?<!zero_is_)place" + "holder", "for " + r"now\b"]))
 PATHS = re.compile(r"(?<![\w.}/-])/(work|root)/\w")
 # Highway compiles a file once per instruction set, by conditionals and a re-entered header of its own.
 SIMD = re.compile(r"HWY_|SIMD_TARGETS")

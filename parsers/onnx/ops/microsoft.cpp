@@ -74,6 +74,14 @@ ParsedValues importFusedGemm(OnnxNode& node) {
   return {activated(node, result, node.text("activation", ""))};
 }
 
+// The distance of each row of one matrix from each row of the other.
+ParsedValues importDistances(OnnxNode& node) {
+  const std::string metric = node.choice("metric", "sqeuclidean", {"euclidean", "sqeuclidean"});
+  const Term apart = node.term(0).unsqueeze({1}) - node.term(1).unsqueeze({0});
+  const Term squares = (apart * apart).sum({2}, false);
+  return {metric == "euclidean" ? sqrtOf(squares) : squares};
+}
+
 template <ActivationType kType>
 ParsedValues importBiasedActivation(OnnxNode& node) {
   const Term x = node.hasInput(1) ? node.term(0) + node.term(1) : node.term(0);
@@ -221,6 +229,7 @@ const OperatorImporter kRows[] = {
     {"EmbedLayerNormalization", 1, kNewestOpset, importEmbedLayerNorm, "addGather, addElementWise, addNormalization",
      kDomain},
     {"GroupNorm", 1, kNewestOpset, importGroupNorm, "addNormalization, addElementWise", kDomain},
+    {"CDist", 1, kNewestOpset, importDistances, "addElementWise, addReduce, addUnary", kDomain},
     {"ExpandDims", 1, kNewestOpset, importExpandDims, "addShuffle; axis constant", kDomain},
 };
 

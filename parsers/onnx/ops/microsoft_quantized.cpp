@@ -68,6 +68,13 @@ ParsedValues importQLinearGlobalAveragePool(OnnxNode& node) {
   return {quantizedResult(node, x.reduce(nvinfer1::ReduceOperation::kAVG, axes, true), 3, node.dataType(0))};
 }
 
+// condition, then two operands with their scales and zero points, then those of the result
+ParsedValues importQLinearWhere(OnnxNode& node) {
+  const Term x = realOperand(node, 1);
+  const Term real(node.writer(), node.writer().select(node.input(0), x, realOperand(node, 4)));
+  return {quantizedResult(node, real, 7, node.dataType(1))};
+}
+
 // y_scale, y_zero, then each operand with its scale and zero point
 ParsedValues importQLinearConcat(OnnxNode& node) {
   if (node.inputCount() < 5 || (node.inputCount() - 2) % 3 != 0) {
@@ -217,6 +224,7 @@ const OperatorImporter kRows[] = {
     {"QLinearSoftmax", 1, kNewestOpset, importQLinearSoftmax, "addSoftMax, addElementWise, addCast", kDomain},
     {"QLinearGlobalAveragePool", 1, kNewestOpset, importQLinearGlobalAveragePool,
      "addReduce kAVG, addElementWise, addCast", kDomain},
+    {"QLinearWhere", 1, kNewestOpset, importQLinearWhere, "addSelect, addElementWise, addCast", kDomain},
     {"QLinearConcat", 1, kNewestOpset, importQLinearConcat, "addConcatenation, addElementWise, addCast", kDomain},
     {"QGemm", 1, kNewestOpset, importQGemm, "addMatrixMultiply of whole numbers in FLOAT, addElementWise, addCast",
      kDomain},

@@ -4,6 +4,7 @@
 
 #include "../operator_plugin.h"
 #include "operator_table.h"
+#include "quantization.h"
 #include "recurrent_activations.h"
 
 namespace tenon::parsers::onnx {
@@ -21,8 +22,9 @@ struct CellKind {
 // What the node says, in the layout of the standard: [steps, batch, ...].
 class Recurrent {
  public:
-  Recurrent(OnnxNode& node, CellKind kind)
-      : node_(node), kind_(std::move(kind)), x_(node.term(0)), w_(node.term(1)), r_(node.term(2)) {
+  Recurrent(OnnxNode& node, CellKind kind) : Recurrent(node, std::move(kind), node.term(1), node.term(2)) {}
+  Recurrent(OnnxNode& node, CellKind kind, Term w, Term r)
+      : node_(node), kind_(std::move(kind)), x_(node.term(0)), w_(std::move(w)), r_(std::move(r)) {
     checkRanks();
     batchFirst_ = node.integer("layout", 0) != 0;
     if (batchFirst_) {
@@ -179,8 +181,28 @@ class Recurrent {
   std::vector<GateActivation> activations_;
 };
 
-ParsedValues importLstm(OnnxNode& node) {
-  return Recurrent(node, {"lstm", kMostGates, {"Sigmoid", "Tanh", "Tanh"}}).import();
+CellKind lstm() { return {"lstm", kMostGates, {"Sigmoid", "Tanh", "Tanh"}}; }
+ParsedValues importLstm(OnnxNode& node) { return Recurrent(node, lstm()).import(); }
+
+// Weights [directions, columns, rows of all gates] of 8 bits with their scale and zero point: one for each direction,
+// or for each row, as those of an LSTM.
+Term unpacked(const OnnxNode& node, size_t weights, size_t scale) {
+  const auto aligned = [&](const Term& parameter) {
+    return parameter.rank() == 2 ? parameter.unsqueeze({1}) : parameter.unsqueeze({1, 2});
+  };
+  const auto zero = node.hasInput(scale + 1) ? std::optional(aligned(node.term(scale + 1))) : std::nullopt;
+  return dequantized(node.term(weights), aligned(node.term(scale)), zero).transpose({0, 2, 1});
+}
+
+// Inputs and states are not rounded to 8 bits, as they would be where this pays.
+ParsedValues importQuantizedLstm(OnnxNode& node) {
+  constexpr size_t kScaleOfW = 8, kScaleOfR = 10;
+  for (const size_t weights : {1, 2}) {
+    if (node.rank(weights) != 3) {
+      fail(FaultKind::kInvalidNode, fmt::format("input {} has rank {}; expected 3", weights, node.rank(weights)));
+    }
+  }
+  return Recurrent(node, lstm(), unpacked(node, 1, kScaleOfW), unpacked(node, 2, kScaleOfR)).import();
 }
 ParsedValues importGru(OnnxNode& node) { return Recurrent(node, {"gru", 3, {"Sigmoid", "Tanh"}}).import(); }
 ParsedValues importRnn(OnnxNode& node) { return Recurrent(node, {"rnn", 1, {"Tanh"}}).import(); }
@@ -189,6 +211,8 @@ const OperatorImporter kRows[] = {
     {"LSTM", 1, kNewestOpset, importLstm, "addMatrixMultiply, addPluginV3 of the operator recurrent"},
     {"GRU", 1, kNewestOpset, importGru, "addMatrixMultiply, addPluginV3 of the operator recurrent"},
     {"RNN", 1, kNewestOpset, importRnn, "addMatrixMultiply, addPluginV3 of the operator recurrent"},
+    {"DynamicQuantizeLSTM", 1, kNewestOpset, importQuantizedLstm, "as LSTM; only the weights are rounded",
+     "com.microsoft"},
 };
 
 }  // namespace

@@ -100,13 +100,10 @@ std::vector<ResidentForm> residentForms(const ops::Recurrent& op, int64_t hidden
   const int64_t gates = op.gates();
   int64_t rows = 1;
   while (rows < batch && rows < kMostResidentRows) rows *= 2;
-  // With fewer rows in a block a step is shorter, and more blocks work side by side.
-  std::vector<int64_t> counts{rows};
-  if (rows > 2) counts.push_back(rows / 4);
   const auto add = [&](int64_t columns, int64_t tile, int64_t rowsOfBlock, Meeting meeting, bool lanes) {
     int64_t slices = lanes ? kLeastLanes : 1;
     while (slices * columns < hidden) slices *= 2;
-    if (slices > kWarp) return;
+    if (slices > kWarp) return false;
     const ResidentForm form{columns, tile, slices, rowsOfBlock, meeting, lanes};
     const int64_t parts = form.parts(hidden, gates);
     const int64_t blocks = parts * directions * form.groups(batch);
@@ -114,8 +111,10 @@ std::vector<ResidentForm> residentForms(const ops::Recurrent& op, int64_t hidden
                       : meeting == Meeting::kCluster ? parts > 1 && parts <= kMostClusterParts
                                                      : parts > 1 && blocks <= multiprocessors();
     // More rows than run side by side would wait for each other.
-    if (lanes && blocks > multiprocessors()) return;
-    if (fits && form.sharedBytes(gates) <= sharedBytesOfMultiprocessor()) result.push_back(form);
+    if (!fits || (lanes && blocks > multiprocessors()) || form.sharedBytes(gates) > sharedBytesOfMultiprocessor())
+      return false;
+    result.push_back(form);
+    return true;
   };
   constexpr Meeting kMeetings[] = {Meeting::kNone, Meeting::kCluster, Meeting::kGrid};
   if (!op.hasPeepholes) {
@@ -125,8 +124,11 @@ std::vector<ResidentForm> residentForms(const ops::Recurrent& op, int64_t hidden
     }
   }
   for (const Meeting meeting : kMeetings) {
+    // With fewer rows in a block a step is shorter, and more blocks work side by side.
+    bool hasFewer = rows <= 2;
     for (const auto& [columns, tile] : shapesOf(gates)) {
-      for (const int64_t count : counts) add(columns, tile, count, meeting, false);
+      add(columns, tile, rows, meeting, false);
+      hasFewer = hasFewer || add(columns, tile, rows / 4, meeting, false);
     }
   }
   return result;

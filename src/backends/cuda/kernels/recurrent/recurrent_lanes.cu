@@ -85,13 +85,14 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
   const float bias = BIAS && isOwn ? load<X>(p.bias, (i64)direction * p.hidden + at) : 0.f;
   const int length = p.lengths == nullptr ? p.steps : (int)load<L>(p.lengths, row);
 
-  const auto timeOf = [&](int step) { return isReverse ? p.steps - 1 - step : step; };
-  const auto placeOf = [&](int step) { return ((i64)timeOf(step) * p.batch + row) * p.directions + direction; };
-  const auto askFor = [&](int step) {
-    const int own = gate < kGates ? gate : kGates - 1;
-    return isOwn ? load<X>(p.products, (placeOf(step) * kGates + own) * p.hidden + at) : 0.f;
-  };
-  float ahead = p.steps > 0 ? askFor(0) : 0.f;
+  // Where the products of the next step and the results of this one lie, and how far those of a step are apart.
+  const int later = isReverse ? -1 : 1;
+  int time = isReverse ? p.steps - 1 : 0;
+  const i64 place = ((i64)time * p.batch + row) * p.directions + direction;
+  const int asked = gate < kGates ? gate : kGates - 1;
+  i64 inAt = (place * kGates + asked) * p.hidden + at, outAt = place * p.hidden + at;
+  const i64 outStride = (i64)later * p.batch * p.directions * p.hidden, inStride = outStride * kGates;
+  float ahead = p.steps > 0 && isOwn ? load<X>(p.products, inAt) : 0.f;
   __syncthreads();
   if (MEETING == 1) {
     arriveAtCluster();  // nobody stores into a block that fills its states still
@@ -100,18 +101,21 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
 
   for (int step = 0; step < p.steps; ++step) {
     const int now = step % 2, next = 1 - now;
+    Pack<float, 4> h[COLUMNS / 4];
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 4; ++i) h[i] = ((const Pack<float, 4>*)shared.states[now])[i * SLICES + slice];
     const float in = ahead;
-    if (step + 1 < p.steps) ahead = askFor(step + 1);
+    inAt += inStride;
+    if (step + 1 < p.steps && isOwn) ahead = load<X>(p.products, inAt);
     float sum[kSums];
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sum[i] = 0.f;
 #pragma unroll
     for (int i = 0; i < COLUMNS / 4; ++i) {
-      const Pack<float, 4> h = ((const Pack<float, 4>*)shared.states[now])[i * SLICES + slice];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
 #pragma unroll
-        for (int g = 0; g < kGates; ++g) sum[g] += weights[g][i * 4 + k] * h.e[k];
+        for (int g = 0; g < kGates; ++g) sum[g] += weights[g][i * 4 + k] * h[i].e[k];
       }
     }
     const float mine = joinGates(sum, slice);
@@ -129,36 +133,35 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
     } else {
       computed = firstOf(in + mine);
     }
-    const bool there = timeOf(step) < length;
+    const bool there = time < length;
+    time += later;
     if (there) {
       state = computed;
       cell = kept;
     }
-    if (MEETING == 1) {
+    const bool writes = slice == 0 && isOwn;
+    if (MEETING == 0) {
+      if (writes) shared.states[next][at] = state;
+      __syncthreads();
+    } else if (MEETING == 1) {
       Pack<float, 1> one;
       one.e[0] = state;
       for (int rank = slice; isOwn && rank < p.parts; rank += SLICES) storeToBlock(&shared.states[next][at], rank, one);
       arriveAtCluster();
-    } else if (slice == 0 && isOwn) {
-      if (MEETING == 2) {
-        p.exchange[((i64)group * 2 + next) * p.hidden + at] = state;
-      } else {
-        shared.states[next][at] = state;
-      }
+    } else {
+      if (writes) p.exchange[((i64)group * 2 + next) * p.hidden + at] = state;
+      announceToBlocks(p.arrived + group);
     }
-    if (MEETING == 2) announceToBlocks(p.arrived + group);
-    // Results are written behind the announcement, which would wait for them.
-    if (slice == 0 && isOwn) store<X>(p.y, placeOf(step) * p.hidden + at, there ? computed : 0.f);
-    if (MEETING == 1) {
-      waitForCluster();
-      continue;
-    }
+    // Results are written behind the barrier or the announcement, which would wait for them.
+    if (writes) store<X>(p.y, outAt, there ? computed : 0.f);
+    outAt += outStride;
+    if (MEETING == 1) waitForCluster();
     if (MEETING == 2) {
       waitForBlocks(p.arrived + group, (unsigned)(p.parts * (step + 1)));
       const float* const from = p.exchange + ((i64)group * 2 + next) * p.hidden;
       for (int i = threadIdx.x; i < p.hidden; i += blockDim.x) shared.states[next][i] = loadFresh(from + i);
+      __syncthreads();
     }
-    __syncthreads();
   }
   if (slice != 0 || !isOwn) return;
   if (p.last != nullptr) store<X>(p.last, line * p.hidden + at, state);
