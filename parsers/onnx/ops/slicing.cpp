@@ -166,8 +166,8 @@ ParsedValues importConcat(OnnxNode& node) {
       fail(FaultKind::kInvalidNode,
            fmt::format("input {} has shape {}; expected rank {} as input 0 has", i, toString(shape), node.rank(0)));
     }
-    // An empty constant adds nothing.
-    if (!(part.isConstant() && part.constant().count() == 0 && node.inputCount() > 1)) {
+    // A constant without extent along the axis adds nothing.
+    if (!(part.isConstant() && shape[static_cast<size_t>(axis)] == 0 && node.inputCount() > 1)) {
       parts.push_back(part);
     }
   }
