@@ -87,9 +87,9 @@ class OptionSource {
   bool triesBlocks() const;
   // Measures what this build measured for a problem once more; the smaller time counts.
   void measureAgain(const graph::Node& node, const Problem& problem, bool blocks);
-  // Leaves a candidate out from now on, for a reason that the refusals then list. Throws Unsupported when that was of
-  // no use.
-  void exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
+  // Leaves a candidate out from now on, for a reason that the refusals then list. False when that changes nothing: it
+  // was left out already, or nothing could stand in for it.
+  bool exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Layout from, Layout to);
   // Makes the machine code of what was chosen, at once.

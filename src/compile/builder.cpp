@@ -213,17 +213,22 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
     const auto running = by.stages.run("shapes of the profile");
     chosen.needs = askKernels(chosen.graph, chosen.assignment, chosen.placement, symbols, *by.options.log);
     bool refused = false;
+    bool isNew = false;
+    std::string refusal;
     for (const auto id : chosen.graph.order()) {
       const auto& needs = chosen.needs[id];
       if (needs.refused.empty()) continue;
       refused = true;
       const auto& node = chosen.graph.node(id);
-      by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options),
-                        chosen.assignment.choice[id].candidate,
-                        fmt::format("does not support the {} shapes of optimization profile {}: {}", needs.refused,
-                                    profile, needs.refusal));
+      const auto& candidate = chosen.assignment.choice[id].candidate;
+      const auto reason = fmt::format("does not support the {} shapes of optimization profile {}: {}", needs.refused,
+                                      profile, needs.refusal);
+      if (refusal.empty()) refusal = fmt::format("node '{}': {} {}", node.name, candidate.text(), reason);
+      // Nodes that are alike at the opt shapes share their candidates: the first of them leaves one out for all.
+      isNew |= by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), candidate, reason);
     }
     if (!refused) return chosen;
+    if (!isNew) throw Unsupported("{}", refusal);
   }
 }
 

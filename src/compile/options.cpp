@@ -204,14 +204,15 @@ std::vector<const Option*> OptionSource::selectedOf(const graph::Node& node, con
   return result;
 }
 
-void OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate,
+bool OptionSource::exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate,
                            const std::string& reason) {
   const auto key = keyOf(node, problem);
   const bool isNew = node.op.as<ops::Reformat>() == nullptr && excluded_[key].emplace(candidate.text(), reason).second;
-  if (!isNew) throw Unsupported("node '{}': {} {}", node.name, candidate.text(), reason);
+  if (!isNew) return false;  // a reformat, which has one candidate; or a node like one that was told so already
   options_.log->verbose("node '{}': {} {}; another candidate is chosen", node.name, candidate.text(), reason);
   known_.erase(key);
   known_.erase(key + "|blocks");
+  return true;
 }
 
 // On devices whose kernels come from libraries, results are compared before a candidate may win; a time in the cache

@@ -225,6 +225,27 @@ TEST(Extents, MinimumThatOnlySomeKernelsTake) {
   }
 }
 
+// Nodes that are alike are refused together.
+TEST(Extents, MinimumThatOnlySomeKernelsTakeTwice) {
+  constexpr const char* kText = R"g(graph "g" {
+    symbol "K" = extent(%x, 1)
+    input %x : f32[5,K]
+    input %w : f32[K,5]
+    input %v : f32[K,5]
+    %y : f32[5,5] = matmul(%x, %w) "first"
+    %z : f32[5,5] = matmul(%x, %v) "second"
+    output %y
+    output %z
+  })g";
+  for (const int level : {0, 3}) {
+    compile::BuildOptions options;
+    options.optimizationLevel = level;
+    const auto rows = range({0, 5}, {64, 5}, {64, 5});
+    options.profiles = {{{"x", range({5, 0}, {5, 64}, {5, 64})}, {"w", rows}, {"v", rows}}};
+    for (const int64_t k : {0, 1, 64}) expectMatchesReference(kText, {{5, k}, {k, 5}, {k, 5}}, options);
+  }
+}
+
 // Constants that are computed while building grow by a limit, all together; beyond it they stay computations.
 TEST(Extents, ManyLargeConstants) {
   constexpr int64_t kCount = int64_t{1} << 26;  // floats: what one may have

@@ -83,6 +83,33 @@ TEST(OpenExtents, ScatterNdRefusesIndicesLongerThanTheRank) {
       << refusal(maker);
 }
 
+TEST(OpenExtents, EyeLike) {
+  ModelMaker maker;
+  maker.input("x", {-2, -3});
+  ModelMaker::set(maker.node("EyeLike", {"x"}, {"y"}), "k", int64_t{1});
+  maker.output("y");
+  const Reals x(3 * 4, 7);
+  const auto y = runOpen(maker, {{"x", {3, 4}, x.data()}}, x.size());
+  ASSERT_EQ(y.size(), 1u);
+  expectNear(y[0], {0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+}
+
+// Pieces that are all empty still have extents: indices of a scatter that writes nothing.
+TEST(OpenExtents, ConcatenatesEmptyPieces) {
+  ModelMaker maker(18);
+  maker.input("x", {-2, 3});
+  maker.ints("row", {0, 1}, {});
+  maker.ints("column", {0, 1}, {});
+  ModelMaker::set(maker.node("Concat", {"row", "column"}, {"i"}), "axis", int64_t{-1});
+  maker.floats("u", {0}, {});
+  maker.node("ScatterND", {"x", "i", "u"}, {"y"});
+  maker.output("y");
+  const Reals x = randomReals(2 * 3, 1);
+  const auto y = runOpen(maker, {{"x", {2, 3}, x.data()}}, x.size());
+  ASSERT_EQ(y.size(), 1u);
+  expectNear(y[0], std::vector<double>(x.begin(), x.end()), 0);
+}
+
 // Half of the columns with antialiasing: weights 1, 3, 3, 1 of eight; at the ends what is outside counts for the
 // border.
 class Antialiased : public ::testing::TestWithParam<bool> {};

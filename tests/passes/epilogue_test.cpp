@@ -70,6 +70,31 @@ constexpr const char* kExprs[] = {"relu(x0)",
                                   "mul(x0,x3);add(t0,x0)",
                                   "relu(x0);mul(t0,x1);add(t1,x2);leaky_relu(t2,0.2);max(t3,-0.4)"};
 
+// Masks and casts join a contraction only where a kernel other than the reference takes them.
+TEST(FuseEpilogue, MasksThatNoKernelTakesStayApart) {
+  const std::string masked = R"g(input %x : f32[4,8]
+    input %w : f32[8,5]
+    input %m : bool[4,5]
+    input %o : f32[4,5]
+    %p : f32[4,5] = matmul(%x, %w) "p" from("p")
+    %y : f32[4,5] = pointwise{expr="select(x0,x1,x2)"}(%m, %p, %o) "y" from("y")
+    output %y
+)g";
+  const std::string rounded = R"g(input %x : f32[4,8]
+    input %w : f32[8,5]
+    %p : f32[4,5] = matmul(%x, %w) "p" from("p")
+    %y : f32[4,5] = pointwise{expr="cast.f16(x0);cast.f32(t0)"}(%p) "y" from("y")
+    output %y
+)g";
+  for (const auto& body : {masked, rounded}) {
+    for (const bool taken : {false, true}) {
+      Options options;
+      options.computes = [taken](const ops::Operator&, std::span<const ops::TensorType>) { return taken; };
+      expectPass("fuse_epilogue", body, taken ? "matmul" : "matmul pointwise", options);
+    }
+  }
+}
+
 TEST(Epilogues, OfConvolutions) {
   for (const char* expr : kExprs) check("convolution", expr);
 }

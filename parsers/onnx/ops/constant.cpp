@@ -180,34 +180,44 @@ ParsedValues importCumSum(OnnxNode& node) {
   return {writer.output(writer.added(made, "addCumulative"))};
 }
 
-// Keeps element (row, column) where column - row >= k (upper) or <= k (lower).
-ParsedValues importTrilu(OnnxNode& node) {
+// column - row of each element of the matrices that the first input has in its two last axes.
+ParsedValue distances(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const ParsedExtents in = writer.dims(node.input(0));
-  if (in.size() < 2) {
-    fail(FaultKind::kInvalidNode, fmt::format("input of rank {}; expected 2 or more", in.size()));
-  }
-  const int64_t k = node.hasInput(1) ? toInts(node.constant(1, "k")).at(0) : 0;
-  const bool upper = node.integer("upper", 1) != 0;
   const ParsedExtent zero = ParsedExtent::of(0);
   const ParsedExtent one = ParsedExtent::of(1);
   const ParsedValue rows = writer.unsqueeze(rangeOf(node, zero, in[in.size() - 2], one, DataType::kINT64), {1});
   const ParsedValue columns = writer.unsqueeze(rangeOf(node, zero, in[in.size() - 1], one, DataType::kINT64), {0});
-  const ParsedValue distance = writer.binary(columns, rows, ElementWiseOperation::kSUB);
+  return writer.binary(columns, rows, ElementWiseOperation::kSUB);
+}
+
+// Keeps element (row, column) where column - row >= k (upper) or <= k (lower).
+ParsedValues importTrilu(OnnxNode& node) {
+  NetworkWriter& writer = node.writer();
+  if (node.rank(0) < 2) {
+    fail(FaultKind::kInvalidNode, fmt::format("input of rank {}; expected 2 or more", node.rank(0)));
+  }
+  const int64_t k = node.hasInput(1) ? toInts(node.constant(1, "k")).at(0) : 0;
+  const bool upper = node.integer("upper", 1) != 0;
   const ParsedValue keep =
-      writer.binary(distance, writer.store().ofInts(DataType::kINT64, {1, 1}, {upper ? k - 1 : k + 1}),
+      writer.binary(distances(node), writer.store().ofInts(DataType::kINT64, {1, 1}, {upper ? k - 1 : k + 1}),
                     upper ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
   return {writer.select(keep, node.input(0), writer.scalar(node.dataType(0), 0))};
 }
 
 ParsedValues importEyeLike(OnnxNode& node) {
   const Dimensions shape = node.shape(0);
-  if (shape.size() != 2 || shape[0] < 0 || shape[1] < 0) {
-    fail(FaultKind::kUnsupportedShape, fmt::format("input {}; expected rank 2 with static extents", toString(shape)));
+  if (shape.size() != 2) {
+    fail(FaultKind::kUnsupportedShape, fmt::format("input {}; expected rank 2", toString(shape)));
   }
   const auto requested = toDataType(static_cast<int32_t>(node.integer("dtype", 0)));
   const DataType type = node.has("dtype") ? requested.value_or(DataType::kE8M0) : node.dataType(0);
   const int64_t k = node.integer("k", 0);
+  if (shape[0] < 0 || shape[1] < 0) {
+    NetworkWriter& writer = node.writer();
+    const ParsedValue diagonal = writer.store().ofInts(DataType::kINT64, {1, 1}, {k});
+    return {writer.cast(writer.binary(distances(node), diagonal, ElementWiseOperation::kEQUAL), type)};
+  }
   if (elementCount(shape) > kMovementLimit) {
     fail(FaultKind::kUnsupportedShape, fmt::format("the matrix {} has {} elements; expected {} at most",
                                                    toString(shape), elementCount(shape), kMovementLimit));
@@ -227,7 +237,7 @@ const OperatorImporter kRows[] = {
     {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},
     {"Trilu", 14, kNewestOpset, importTrilu, "addSelect; dynamic extents: addFill, addElementWise; k constant"},
-    {"EyeLike", 9, kNewestOpset, importEyeLike, "addConstant; static extents"},
+    {"EyeLike", 9, kNewestOpset, importEyeLike, "addConstant; dynamic extents: addFill, addElementWise"},
 };
 
 }  // namespace

@@ -24,6 +24,17 @@ bool keepsSums(const Graph& graph, NodeId id, const ops::Pointwise& consumer, co
          options.computes(merged, graph.inputTypes(node.inputs));
 }
 
+// Other types than that of the result, as of the mask of a choice or of a cast there and back, may leave no kernel but
+// the reference.
+bool isLost(const Graph& graph, const ops::Operator& merged, const ops::ScalarExpr& epilogue,
+            const std::vector<ValueId>& inputs, size_t ownInputs, DataType type, const Options& options) {
+  const auto differs = [&](ValueId input) { return graph.value(input).type.dtype != type; };
+  const auto casts = [](const auto& instruction) { return instruction.op == ops::ScalarOp::k_cast; };
+  const bool isMixed = std::any_of(inputs.begin() + static_cast<std::ptrdiff_t>(ownInputs), inputs.end(), differs) ||
+                       std::any_of(epilogue.instructions.begin(), epilogue.instructions.end(), casts);
+  return isMixed && options.computes && !options.computes(merged, graph.inputTypes(inputs));
+}
+
 // The contraction's own inputs come first; those of the epilogue follow.
 template <typename Op>
 bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs, const Options& options) {
@@ -68,6 +79,7 @@ bool fuseInto(Graph& graph, NodeId id, const graph::Use& use, size_t ownInputs, 
   merged.epilogue = std::move(expr);
   std::vector<ValueId> inputs(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(ownInputs));
   inputs.insert(inputs.end(), all.begin() + 1, all.end());
+  if (isLost(graph, merged, merged.epilogue, inputs, ownInputs, type.dtype, options)) return false;
   const NodeId from[] = {id, use.node};
   const auto output = consumer.outputs[0];
   graph::Patch patch(graph);
