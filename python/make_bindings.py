@@ -191,7 +191,7 @@ def write(path, text):
 def enum_code(entry, texts):
     name, text = entry.name.split(".")[-1], json.dumps(texts.enum(entry))
     rows = "".join(f'\n      .value("{k}", static_cast<{entry.cpp}>({v}), {json.dumps(texts.enum(entry, k))})' for k, v in entry.values.items())
-    return f'  py::enum_<{entry.cpp}>(scope, "{name}", {text}){rows};\n'
+    return f'  py::enum_<{entry.cpp}>(scope, "{name}", {text}, py::arithmetic()){rows};\n'
 
 
 def main(folder):
