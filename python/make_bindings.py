@@ -188,20 +188,10 @@ def write(path, text):
         path.write_text(text)
 
 
-# The enums whose values NVIDIA's module lets compare with each other: loggers say severity <= WARNING.
-COMPARED = {
-    "AllocatorFlag", "BuilderFlag", "DimensionOperation", "EngineCapability", "EngineStat", "ErrorCodeTRT",
-    "ExecutionContextAllocationStrategy", "NetworkDefinitionCreationFlag", "PluginArgDataType", "PluginArgType", "PluginCapabilityType",
-    "QuantizationFlag", "QuickPluginCreationRequest", "SeekPosition", "SerializationFlag", "Severity", "TacticSource", "TensorFormat",
-    "TensorRTPhase",
-}
-
-
 def enum_code(entry, texts):
     name, text = entry.name.split(".")[-1], json.dumps(texts.enum(entry))
     rows = "".join(f'\n      .value("{k}", static_cast<{entry.cpp}>({v}), {json.dumps(texts.enum(entry, k))})' for k, v in entry.values.items())
-    compared = ", py::arithmetic()" if name in COMPARED else ""
-    return f'  py::enum_<{entry.cpp}>(scope, "{name}", {text}{compared}){rows};\n'
+    return f'  py::enum_<{entry.cpp}>(scope, "{name}", {text}, py::arithmetic()){rows};\n'
 
 
 def main(folder):

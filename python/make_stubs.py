@@ -149,12 +149,11 @@ class Stubs:
         rows = f'{indent}    """{self.texts.enum(entry)}"""\n'
         rows += "".join(f'{indent}    {k}: _t.ClassVar[{entry.name}]\n{indent}    """{self.texts.enum(entry, k)}"""\n' for k in entry.values)
         more = f"{indent}    @property\n{indent}    def itemsize(self) -> _Any: ...\n" if name == "DataType" else ""
-        if name in make_bindings.COMPARED:
-            more += "".join(f"{indent}    def __{k}__(self, other: {entry.name}) -> _b.bool: ...\n" for k in ("lt", "le", "gt", "ge"))
         return (f"{indent}class {name}:\n{rows}{indent}    __members__: _t.ClassVar[dict[_b.str, {entry.name}]]\n"
                 f"{indent}    def __init__(self, value: _b.int) -> None: ...\n{indent}    def __int__(self) -> _b.int: ...\n"
                 f"{indent}    def __index__(self) -> _b.int: ...\n{indent}    def __hash__(self) -> _b.int: ...\n"
-                f"{indent}    @property\n{indent}    def name(self) -> _b.str: ...\n"
+                + "".join(f"{indent}    def __{order}__(self, other: {entry.name}) -> _b.bool: ...\n" for order in ("lt", "le", "gt", "ge"))
+                + f"{indent}    @property\n{indent}    def name(self) -> _b.str: ...\n"
                 f"{indent}    @property\n{indent}    def value(self) -> _b.int: ...\n{more}\n")
 
     def text(self):

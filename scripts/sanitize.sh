@@ -8,12 +8,14 @@ set -euo pipefail
 usage() {
   cat <<'END'
 Usage: scripts/sanitize.sh [--soak SECONDS] [--jobs N]
-       scripts/sanitize.sh --python | --plugins [--jobs N]
+       scripts/sanitize.sh --python | --python-module | --plugins [--jobs N]
        scripts/sanitize.sh --python-memory
 
 Builds the preset tsan (no oneDNN, which is not compiled for the sanitizer) and runs the suites core, runtime, hostcuda
 and threads.
   --python         builds libraries and Python module of the preset asan-ubsan instead, and runs the module's tests
+  --python-module  builds the Python module and the part of libnvinfer that it calls with these sanitizers, within the preset
+                   release whose other objects it links, and runs the module's tests; minutes in place of hours
   --python-memory  runs the module's tests of the release build, as it is, with the address sanitizer's allocator: memory that
                    is lost, freed twice or by the wrong function; minutes in place of the hours that --python compiles
   --plugins        builds what has to do with plugins with these sanitizers, within the preset release whose other objects it
@@ -30,7 +32,7 @@ readOptions() {
   while [ $# -gt 0 ]; do
     case $1 in
       --help | -h) usage; exit 0 ;;
-      --python | --plugins | --python-memory) only=${1#--}; shift; continue ;;
+      --python | --plugins | --python-memory | --python-module) only=${1#--}; shift; continue ;;
       --soak | --jobs) [ $# -ge 2 ] || die "$1 needs a number" ;;
       *) usage >&2; die "unknown option '$1'" ;;
     esac
@@ -53,6 +55,14 @@ pythonModule() {
   cmake -S "$root" -B "$root/build/asan-ubsan" -DTENON_PYTHON=ON >/dev/null
   build asan-ubsan "$jobs" tensorrt_python python_call_costs cudart12 cudart13
   ctest --test-dir "$root/build/asan-ubsan" -R '^python/' -j "$jobs" --output-on-failure
+}
+
+# The module and what it calls, within a release build.
+pythonInRelease() {
+  configure release
+  cmake -S "$root" -B "$root/build/release" -DTENON_SANITIZED_PYTHON=ON >/dev/null
+  build release "$jobs" sanitized_python_module cudart12 cudart13
+  ctest --test-dir "$root/build/release" -R '^sanitized_python/' -j "$jobs" --output-on-failure
 }
 
 # What the compiler's runtime is called here.
@@ -92,6 +102,7 @@ main() {
   case $only in
     python) phase "Python module (asan-ubsan)" pythonModule; return ;;
     plugins) phase "plugins (sanitized within release)" pluginSuites; return ;;
+    python-module) phase "Python module (sanitized within release)" pythonInRelease; return ;;
     python-memory) phase "Python module (allocator)" pythonMemory; return ;;
   esac
   "$root/scripts/test.sh" --preset tsan --suites core,runtime,hostcuda,threads --jobs "$jobs" || status=$?

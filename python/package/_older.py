@@ -329,9 +329,11 @@ _profile = trt.IExecutionContext.active_optimization_profile
 
 def _set_profile(self, index):
     _warn("IExecutionContext.active_optimization_profile", "set_optimization_profile_async to set it")
-    if not self.set_optimization_profile_async(index, 0):
+    try:
+        self.set_optimization_profile_async(index, 0)
+    except RuntimeError as error:
         raise ValueError(f"active_optimization_profile = {index}: refused; expected 0 to {self.engine.num_optimization_profiles - 1}, "
-                         "and one that no other context of the engine has")
+                         "and one that no other context of the engine has") from error
 
 
 trt.IExecutionContext.active_optimization_profile = property(_profile.fget, _set_profile, doc=_profile.__doc__)

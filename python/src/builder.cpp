@@ -20,7 +20,7 @@ void setShape(IOptimizationProfile& self, const char* input, const Dims& least, 
   const Dims* const shapes[] = {&least, &best, &most};
   for (int i = 0; i < 3; ++i) {
     if (!self.setDimensions(input, kSelectors[i], *shapes[i]))
-      throw py::value_error("set_shape: shapes of input '" + std::string(input) + "' are refused; the log says why");
+      throw std::runtime_error("set_shape: shapes of input '" + std::string(input) + "' are refused; the log says why");
   }
 }
 
@@ -38,8 +38,8 @@ void setShapeInput(IOptimizationProfile& self, const char* input, const std::vec
   const std::vector<int64_t>* const values[] = {&least, &best, &most};
   for (int i = 0; i < 3; ++i) {
     if (!self.setShapeValuesV2(input, kSelectors[i], values[i]->data(), static_cast<int32_t>(values[i]->size())))
-      throw py::value_error("set_shape_input: values of input '" + std::string(input) +
-                            "' are refused; the log says why");
+      throw std::runtime_error("set_shape_input: values of input '" + std::string(input) +
+                               "' are refused; the log says why");
   }
 }
 

@@ -82,7 +82,10 @@ void defineContext(py::handle scope) {
       .def(
           "set_optimization_profile_async",
           [](Context& self, int32_t profile, size_t stream) {
-            return longCall([&] { return self.setOptimizationProfileAsync(profile, pointerOf<cudaStream_t>(stream)); });
+            if (!longCall([&] { return self.setOptimizationProfileAsync(profile, pointerOf<cudaStream_t>(stream)); }))
+              throw std::runtime_error("set_optimization_profile_async: profile " + std::to_string(profile) +
+                                       " is refused; the log says why");
+            return true;
           },
           py::arg("profile_index"), py::arg("stream_handle"))
       .def("set_aux_streams", &setStreams, py::arg("aux_streams"))

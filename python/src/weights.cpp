@@ -43,8 +43,8 @@ DataType typeOfFormat(const Py_buffer& view) {
   for (const NumpyType& row : kNumpyTypes) {
     if (format == row.format && view.itemsize == row.bytes) return row.type;
   }
-  throw py::type_error("weights of the format '" + format +
-                       "'; expected an array of float32, float16, int8, int32, int64, bool or uint8");
+  throw py::value_error("weights of the format '" + format +
+                        "'; expected an array of float32, float16, int8, int32, int64, bool or uint8");
 }
 
 HostWeights makeWeights(DataType type, size_t address, int64_t count) {

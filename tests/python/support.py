@@ -65,7 +65,7 @@ def leaks():
     """Whether the leak sanitizer, where the process has it, finds memory that nothing leads to; it prints what."""
     gc.collect()
     check = getattr(ctypes.CDLL(None), "__lsan_do_recoverable_leak_check", None)
-    return check is not None and check() != 0
+    return check is not None and os.path.isdir("/proc/self") and check() != 0  # it reads the threads there
 
 
 def run_one(function):
