@@ -49,14 +49,6 @@ size_t mostCompiled(const dnn::WindowOp& op, const Problem& problem) {
   return isDepthwise || work < kLarge ? 0 : kMostBesideOwn;
 }
 
-bool isCompiled(const dnn::OperationGraph& graph, const dnn::EngineChoice& engine) {
-  try {
-    return graph.isCompiled(engine);
-  } catch (const Unsupported&) {
-    return false;  // the measurement will say so
-  }
-}
-
 bool hasFormat(const Problem& problem, Layout format) {
   if (format == Layout::kLinear) return true;
   const auto& w = problem.inputs[1];
@@ -115,20 +107,15 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
     const bool mustCompile = half && epilogue.instructions.size() > kReadyMade;
-    const size_t compiled = half ? mostCompiled(op, problem) : most;
+    const size_t compiled = mustCompile ? mostCompiled(op, problem) : most;
     const auto ask = [&](Fusion fusion) {
       size_t found = 0;
       try {
         const auto graph = dnn::windowGraph(chip, op, shapes, fusion);
-        if (fusion == Fusion::kWhole && mustCompile) most = std::min(most, compiled);
+        if (fusion == Fusion::kWhole) most = std::min(most, compiled);
         auto engines = graph.graph.propose(dnn::HeuristicMode::kA, math, most);
         if (engines.empty()) engines = graph.graph.propose(dnn::HeuristicMode::kFallback, math, most);
-        // There are such among those of common epilogues, too; one stays where there is no other.
-        const auto isLeft = [&](const dnn::EngineChoice& engine) { return !isCompiled(graph.graph, engine); };
-        const bool hasOther = std::any_of(engines.begin(), engines.end(), isLeft);
-        size_t toCompile = 0;
         for (auto& engine : engines) {
-          if (!isLeft(engine) && ++toCompile > std::max<size_t>(compiled, hasOther ? 0 : 1)) continue;
           auto candidate = formats;
           candidate.variant = dnn::Choice{fusion, math, std::move(engine)}.text();
           result.push_back(std::move(candidate));
@@ -139,9 +126,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
       }
       return found;
     };
-    const bool mayFuse = compiled > 0 || !mustCompile;
-    const bool fused = mayFuse && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
-    if (fused || !mayFuse) most = std::min(most, kMostBare);
+    const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
+    if (fused || compiled == 0) most = std::min(most, kMostBare);
     if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
   }
   return result;
