@@ -75,8 +75,10 @@ HWY_INLINE void gateSums(const float* panel, const float* next, const float* con
   for (int r = 0; r < kRows; ++r) state[r] = states[r];
   const auto add = [&](int set, int64_t k, const float* ahead) HWY_ATTR {
     const float* const weights = panel + k * pitch;
+    if constexpr (kRows < 3) {  // more rows are bound by their multiplications
 #pragma GCC unroll 4
-    for (int gate = 0; gate < kGates; ++gate) hwy::Prefetch(ahead + gate * kRecurrentUnits);
+      for (int gate = 0; gate < kGates; ++gate) hwy::Prefetch(ahead + gate * kRecurrentUnits);
+    }
     V h[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) h[r] = hn::Set(d, state[r][k]);
