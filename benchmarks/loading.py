@@ -8,7 +8,8 @@ Times are the least of N turns, because whatever else the machine does only adds
 of the latency of an execution that is warm, on a GPU in milliseconds. Memory is what the process holds after the first
 result, on a GPU what the device has less then, as a multiple of what the engine says that weights and arena take; and what
 the allocator was asked for as such a multiple. With --calls, the library of loading/driver_calls.cpp, one more turn of each
-plan counts what is asked of NVIDIA's libraries; PLAN.calls holds all of it, and the longest are printed.
+plan counts what is asked of NVIDIA's libraries; a file beside MODEL.onnx or PLAN, with the suffix .calls in its place, holds
+all of it, and the longest are printed.
 """
 import argparse
 import os
@@ -38,10 +39,11 @@ def load(options, plan, **more):
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}, None
 
 
-def longest_calls(options, plan):
+def longest_calls(options, plan, file):
     """Of each stage of loading, what took a tenth of a millisecond and more: `stage: name calls x milliseconds`."""
-    file = plan.with_suffix(".calls")
-    load(options, plan, LD_PRELOAD=str(options.calls), DRIVER_CALLS=str(file))
+    figures, error = load(options, plan, LD_PRELOAD=str(options.calls), DRIVER_CALLS=str(file))
+    if figures is None:
+        return " ".join(error)
     stages = {}
     for line in file.read_text().splitlines():
         stage, spent, calls, name = line.split()
@@ -61,7 +63,7 @@ def row(options, model, folder):
         if figures is None:
             return f"| {model.stem} | {' '.join(error)} |"
         turns.append(figures)
-    calls = longest_calls(options, plan) if options.calls else None
+    calls = longest_calls(options, plan, model.with_suffix(".calls")) if options.calls else None
     if model.suffix == ".onnx":
         plan.unlink()
     least = {name: min(turn[name] for turn in turns) for name in turns[0]}

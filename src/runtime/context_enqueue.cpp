@@ -13,6 +13,12 @@ namespace {
 // Shapes between which a context may alternate without making kernels ready again.
 constexpr size_t kMaxBindings = 4;
 
+// A packet of which nobody else knows yet: it returns to its pool, whatever is thrown.
+struct ReleasePacket {
+  void operator()(Packet* packet) const { Packet::release(packet); }
+};
+using OwnPacket = std::unique_ptr<Packet, ReleasePacket>;
+
 }  // namespace
 
 void Context::State::bind() {
@@ -148,7 +154,8 @@ void Context::State::checkWaits(StreamHandle stream) const {
 
 void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& layout, StreamHandle stream,
                             bool isRecordable) {
-  Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
+  OwnPacket own(&pool->acquire({binding, arena, &layout, arenaData, addresses, version}));
+  Packet& packet = *own;
   packet.stream = stream;
   packet.phase = phase;
   packet.timed = profiler != nullptr;
@@ -160,12 +167,8 @@ void Context::State::launch(int32_t phase, void* arenaData, const ArenaLayout& l
   spread(packet, layout, true);
   packet.runs = isRecordable ? replays.runs(packet, binding, arenaData, layout, stream) : nullptr;
   if (packet.timed) (void)binding->timer();  // made here, where allocating is allowed
-  try {
-    engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
-  } catch (...) {
-    Packet::release(&packet);
-    throw;
-  }
+  engine->device().submit(stream, &Packet::run, &packet, &Packet::release);
+  (void)own.release();  // the device gives it back now
 }
 
 void Context::State::spread(Packet& packet, const ArenaLayout& layout, bool given) {
@@ -186,7 +189,8 @@ void Context::State::spread(Packet& packet, const ArenaLayout& layout, bool give
 bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHandle stream) {
   auto [recording, wanted] = replays.look(binding, arenaData, layout, addresses, stream);
   if (wanted) {
-    Packet& packet = pool->acquire({binding, arena, &layout, arenaData, addresses, version});
+    const OwnPacket own(&pool->acquire({binding, arena, &layout, arenaData, addresses, version}));
+    Packet& packet = *own;
     packet.phase = 0;
     packet.timed = false;
     packet.debug = nullptr;
@@ -196,7 +200,6 @@ bool Context::State::replay(void* arenaData, const ArenaLayout& layout, StreamHa
     packet.log = &log;
     packet.errors = errors;
     recording = replays.record(packet);
-    Packet::release(&packet);
     if (recording == nullptr)
       log.verbose("this execution cannot be captured as a CUDA graph; its steps are launched one by one");
   }

@@ -2,12 +2,52 @@
 #include "runtime/device_constants.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/storage.h"
 #include "runtime/preparation.h"
 
 namespace tenon::runtime {
+namespace {
+
+// Bounds the host memory of packed copies on their way to the device; a larger one goes alone.
+class InFlight {
+ public:
+  explicit InFlight(uint64_t most) : most_(most) {}
+
+  // Waits until there is room for so many bytes, which it has while it lives. Thread-safe.
+  class Share {
+   public:
+    Share(InFlight& all, uint64_t bytes) : all_(all), bytes_(bytes) {
+      std::unique_lock lock(all_.mutex_);
+      all_.less_.wait(lock, [&] { return all_.bytes_ == 0 || all_.bytes_ + bytes_ <= all_.most_; });
+      all_.bytes_ += bytes_;
+    }
+    ~Share() {
+      {
+        const std::lock_guard lock(all_.mutex_);
+        all_.bytes_ -= bytes_;
+      }
+      all_.less_.notify_all();
+    }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    InFlight& all_;
+    const uint64_t bytes_;
+  };
+
+ private:
+  const uint64_t most_;
+  std::mutex mutex_;
+  std::condition_variable less_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
 
 // Constants that begin at the same place but end elsewhere (empty ones, or parts of the caller's weights) are not
 // equal.
@@ -91,6 +131,8 @@ void DeviceConstants::place() {
     std::function<void()> work;
   };
   std::vector<Piece> pieces;
+  constexpr uint64_t kMostInFlight = uint64_t{256} << 20;
+  InFlight inFlight(kMostInFlight);
   for (auto& one : rowMajor_) {
     auto* const to = next();
     const auto& constant = plan_.constants[one.constant];
@@ -102,7 +144,8 @@ void DeviceConstants::place() {
   }
   for (auto& one : packed_) {
     one.address = next();
-    pieces.push_back({one.form.bytes, [this, &one] {
+    pieces.push_back({one.form.bytes, [this, &one, &inFlight] {
+                        const InFlight::Share share(inFlight, one.form.bytes);
                         packTo(device_, *one.packer, one.form, one.sources, one.address);
                         one.sources.clear();
                       }});

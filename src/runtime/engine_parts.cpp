@@ -248,9 +248,9 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   parts->shapes = ops::ShapeBinder(parts->plan.shapes);
   parts->device = &findDevice(device.empty() ? parts->plan.target.device : device);
   parts->allocator = allocator;
-  const Beside ahead(aheadOf(parts->plan));
   plan::checkCompatible(parts->plan, machineOf(*parts->device));
   preparePlugins(parts->plan, hostCodeAllowed);
+  const Beside ahead(aheadOf(parts->plan));  // a plan that is refused opens no library of a vendor
   parts->constants = std::make_unique<DeviceConstants>(parts->plan, *parts->device, allocator);
   Constants constants(parts->plan, source, parts->device->isHost());
   KernelLoader loader(parts->plan, constants, *parts->constants, *parts->device, hostCodeAllowed, log);

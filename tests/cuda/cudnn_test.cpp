@@ -203,30 +203,25 @@ TEST(Cudnn, PlansAreReadBack) {
                                         {DataType::kF16, {64, 64, 3, 3}, Layout::kLinear},
                                         {DataType::kF16, {64}, Layout::kLinear}};
   const std::vector<TensorShape> outputs{{DataType::kF16, {8, 64, 56, 56}, Layout::kChannelsLast}};
+  size_t planned = 0;
+  size_t readBack = 0;
   for (const std::string epilogue : {"relu(x0)", "sigmoid(x0);mul(x0,t0)"}) {
     const auto op = ops::Operator::parse(kPlain + " epilogue=\"" + epilogue + "\"}");
     const auto made = dnn::windowGraph(chip, dnn::windowOp(op), {inputs, outputs, nullptr}, dnn::Fusion::kWhole);
     for (const auto& choice : made.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, 8)) {
-      const bool compiled = made.graph.mustCompile(choice);
-      const auto now = [] { return std::chrono::steady_clock::now(); };
-      const auto start = now();
-      std::shared_ptr<const dnn::ExecutionPlan> plan;
-      std::vector<std::byte> text;
       try {
-        plan = made.graph.plan(choice);
-        const auto planned = now();
-        text = plan->serialized();
-        const auto written = now();
-        const dnn::ExecutionPlan again(chip, text);
-        const auto read = now();
-        const auto ms = [](auto a, auto b) { return std::chrono::duration<double, std::milli>(b - a).count(); };
-        std::cout << epilogue << " " << choice.text() << (compiled ? " compiled" : "") << " plan " << ms(start, planned)
-                  << " text " << text.size() << " in " << ms(planned, written) << " read " << ms(written, read) << "\n";
+        const auto plan = made.graph.plan(choice);
+        ++planned;
+        const dnn::ExecutionPlan again(chip, plan->serialized());
+        ++readBack;
         EXPECT_EQ(again.workspaceBytes(), plan->workspaceBytes());
       } catch (const Unsupported& error) {
-        std::cout << epilogue << " " << choice.text() << (compiled ? " compiled " : " ") << error.what() << "\n";
+        std::cout << epilogue << " " << choice.text() << ": " << error.what() << "\n";
       }
     }
+  }
+  if (planned > 0) {
+    EXPECT_GT(readBack, 0u);
   }
 }
 

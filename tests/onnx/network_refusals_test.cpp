@@ -41,8 +41,23 @@ TEST(Refusals, ShapesAndMovement) {
   expectRefused("entry 2 of the shape is 0 (copy the extent), but the input has rank 2", [](ModelMaker& m) {
     withList(m, node(m, "Reshape", {{2, 3}}), {2, 3, 0});
   });
+  expectRefused("input of rank 4 with weights []; expected the same rank, 3 to 5", [](ModelMaker& m) {
+    m.input("real", {1, 1, 4, 4});
+    ModelMaker::set(m.node("Cast", {"real"}, {"x"}), "to", int64_t{3});
+    m.initializer("w", {}, 3).set_raw_data("\1", 1);
+    m.node("ConvInteger", {"x", "w"}, {"y"}, "node");
+    m.output("y", {}, 6);
+  });
   expectRefused("axis = 3; expected -2 to 2", [](ModelMaker& m) {
     ModelMaker::set(node(m, "Flatten", {{2, 3}}), "axis", int64_t{3});
+  });
+  expectRefused("[1024,1024] by [1024,1024] of integers makes 1073741824 products of elements", [](ModelMaker& m) {
+    for (const char* name : {"a", "b"}) {
+      m.input(std::string("real ") + name, {1024, 1024});
+      ModelMaker::set(m.node("Cast", {std::string("real ") + name}, {name}), "to", int64_t{7});
+    }
+    m.node("MatMul", {"a", "b"}, {"y"}, "node");
+    m.output("y", {}, 7);
   });
   expectRefused("perm = [0,0] is not a permutation of the 2 axes", [](ModelMaker& m) {
     ModelMaker::set(node(m, "Transpose", {{2, 3}}), "perm", Ints{0, 0});
@@ -58,6 +73,14 @@ TEST(Refusals, ShapesAndMovement) {
       [](ModelMaker& m) { ModelMaker::set(node(m, "Split", {{6}}), "num_outputs", int64_t{3}); }, 18);
   expectRefused("an extent of 5 cannot be split into 2 equal parts",
                 [](ModelMaker& m) { node(m, "Split", {{5}}).add_output("z"); });
+  expectRefused(
+      "an extent of 5 in 4 parts of 2 leaves less than nothing for the last one",
+      [](ModelMaker& m) {
+        auto& split = node(m, "Split", {{5}});
+        for (const char* name : {"z", "u", "v"}) split.add_output(name);
+        ModelMaker::set(split, "num_outputs", int64_t{4});
+      },
+      18);
   expectRefused("split has 2 sizes for 1 outputs", [](ModelMaker& m) { withList(m, node(m, "Split", {{5}}), {2, 3}); });
   expectRefused("split sizes add up to 4, but the axis has 5", [](ModelMaker& m) {
     withList(m, node(m, "Split", {{5}}), {2, 2}).add_output("z");

@@ -228,6 +228,9 @@ TEST(Sequences, ABodyForEachTensor) {
   std::vector<double> expected;
   for (const float v : x) expected.push_back(v + 2.0F - 2.0F * v);
   expectNear(resultOf(model("mixed"), x), expected, 1e-6);
+  auto many = model("list");
+  for (int i = 3; i < 513; ++i) many.graph().mutable_node(0)->add_input("x");
+  expectRefusal(refusal(many), "the list has 513 tensors, for each of which the body would be written out");
   expectRefusal(refusal(model("pair")), "input 1 is a list of 2 tensors, input 0 one of 3; expected as many");
 }
 

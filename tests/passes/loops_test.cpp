@@ -2,6 +2,7 @@
 // of few iterations.
 #include "check_pass.h"
 #include "ops/op/loop.h"
+#include "ops/within.h"
 
 namespace tenon::passes {
 namespace {
@@ -270,6 +271,25 @@ TEST(UnrollLoops, WithinBodies) {
   run(after, {});
   ASSERT_EQ(operators(after), "loop");
   for (const auto& node : loopOf(after).next->nodes) EXPECT_EQ(node.op.as<ops::Loop>(), nullptr);
+  expectSameValues(before, after);
+}
+
+// Each level has few operators; written out from the outermost on, they would be 4,096.
+TEST(UnrollLoops, NestedLoopsDoNotMultiply) {
+  const auto before = graph::parse(R"g(graph "g" {
+    const %n : i64[] = {16}
+    input %a : f32[2,3]
+    %x : f32[2,3] = loop{states=1 counted=true next={2 [{loop{states=1 counted=true next={2 [{loop{states=1 counted=true next={1 [{pointwise{expr="mul(x0,0.999)"} [0] 1 "t"}] [1]}} [1,0] 1 "inner"}] [2]}} [1,0,1] 1 "middle"}] [2]}}(%n, %a, %n) "outer"
+    output %x
+  })g");
+  auto after = before;
+  run(after, {});
+  int64_t operators = 0;
+  for (const auto id : after.order()) {
+    ++operators;
+    ops::forEachWithin(after.node(id).op, [&](const ops::RegionNode&) { ++operators; });
+  }
+  EXPECT_LE(operators, 600);
   expectSameValues(before, after);
 }
 

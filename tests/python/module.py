@@ -407,15 +407,6 @@ def test_progress_bar():
     assert plan is not None and "/" in stream.getvalue() and stream.getvalue().endswith("\r"), repr(stream.getvalue())
 
 
-def test_severities_compare():
-    Severity = trt.ILogger.Severity
-    assert Severity.ERROR < Severity.WARNING <= trt.Logger.WARNING and Severity.VERBOSE > Severity.INFO
-    assert sorted([Severity.INFO, Severity.INTERNAL_ERROR]) == [Severity.INTERNAL_ERROR, Severity.INFO]
-    assert trt.TensorFormat.HWC8 > trt.TensorFormat.LINEAR
-    raises(TypeError, lambda: Severity.WARNING <= 2)
-    raises(TypeError, lambda: trt.DataType.FLOAT < trt.DataType.HALF)
-
-
 def test_messages_of_the_logger():
     logger = trt.Logger()
     assert logger.min_severity == trt.Logger.WARNING

@@ -1,6 +1,7 @@
 // Convolutions and transposed convolutions.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "operator_plugin.h"
 #include "operator_table.h"
@@ -46,9 +47,11 @@ Operands readOperands(OnnxNode& node, const ParsedValue& input, const ParsedValu
       fail(FaultKind::kUnsupportedDynamic, "the shape of the weights is not known while parsing");
     }
   }
-  operands.input =
-      withChannels(writer, operands.input,
-                   transposed ? operands.kernelShape[0] : operands.kernelShape[1] * node.integer("group", 1));
+  const int64_t groups = transposed ? 1 : node.integer("group", 1);
+  const int64_t channels = operands.kernelShape[transposed ? 0 : 1];
+  if (groups >= 1 && groups <= std::numeric_limits<int32_t>::max() / std::max<int64_t>(channels, 1)) {
+    operands.input = withChannels(writer, operands.input, channels * groups);
+  }
   operands.spatial = readSpatial(node, Dimensions(operands.kernelShape.begin() + 2, operands.kernelShape.end()));
   operands.oneDimensional = rank == 3;
   if (operands.oneDimensional) {
@@ -204,7 +207,7 @@ ParsedValues importConvTranspose(OnnxNode& node) {
 bool isExactAtOnce(const Term& kernel) {
   constexpr double kLargestX = 255;
   constexpr double kLargestSum = 1 << 24;
-  if (!kernel.isConstant()) {
+  if (!kernel.isConstant() || kernel.shape().empty()) {
     return false;
   }
   const std::vector<double> values = toReals(kernel.value().constant());

@@ -15,8 +15,23 @@ ParsedValue multiply(NetworkWriter& writer, const ParsedValue& a, MatrixOperatio
   return writer.output(writer.added(made, "addMatrixMultiply"));
 }
 
-// Of INT32 or INT64, which no layer multiplies: products of elements [.., M, K, 1] and [.., 1, K, N], added up along K.
+// Of INT32 or INT64, which no layer multiplies: products of elements [.., M, K, 1] and [.., 1, K, N], added up along K,
+// all of which take memory.
 ParsedValue multiplyIntegers(NetworkWriter& writer, const ParsedValue& a, const ParsedValue& b, int64_t rank) {
+  constexpr double kMostProducts = 1 << 27;
+  const Dimensions ofA = writer.shapeOf(a);
+  const Dimensions ofB = writer.shapeOf(b);
+  double products = static_cast<double>(std::max<int64_t>(ofB.back(), 1));
+  for (size_t i = 0; i < ofA.size(); ++i) {
+    const int64_t extent = i + 2 < ofA.size() ? std::max(ofA[i], ofB[i]) : ofA[i];
+    products *= static_cast<double>(std::max<int64_t>(extent, 1));
+  }
+  if (products > kMostProducts) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("{} by {} of integers makes {:.0f} products of elements, which all take memory; expected at most "
+                     "{:.0f}. Cast the operands to FLOAT where that is exact",
+                     toString(ofA), toString(ofB), products, kMostProducts));
+  }
   const Term left = Term(writer, a).unsqueeze({rank});
   const Term right = Term(writer, b).unsqueeze({rank - 2});
   return (left * right).sum({rank - 1}, false).value();

@@ -164,6 +164,11 @@ ParsedValues importConcatFromSequence(OnnxNode& node) {
 // The body once for each place of the list; what else is a list gives its value at that place.
 ParsedValues importSequenceMap(OnnxNode& node) {
   const size_t count = listOf(node, 0).size();
+  if (count > static_cast<size_t>(kMostUnrolledIterations)) {
+    fail(FaultKind::kUnsupportedGraph,
+         fmt::format("the list has {} tensors, for each of which the body would be written out; expected at most {}",
+                     count, kMostUnrolledIterations));
+  }
   std::vector<ParsedValues> lists(static_cast<size_t>(node.graph("body").output_size()));
   for (size_t at = 0; at < count; ++at) {
     ParsedValues inputs;

@@ -130,6 +130,11 @@ ParsedExtents partsOf(OnnxNode& node, const ParsedExtent& extent) {
     fail(FaultKind::kInvalidNode,
          fmt::format("an extent of {} cannot be split into {} equal parts", extent.value, count));
   }
+  if (part * (count - 1) > extent.value) {
+    fail(FaultKind::kInvalidNode,
+         fmt::format("an extent of {} in {} parts of {} leaves less than nothing for the last one", extent.value, count,
+                     part));
+  }
   ParsedExtents parts(static_cast<size_t>(count), ParsedExtent::of(part));
   parts.back() = ParsedExtent::of(extent.value - part * (count - 1));
   return parts;

@@ -49,7 +49,9 @@ WithoutFork::WithoutFork() noexcept {
     const uint32_t forks = forking.load(std::memory_order_seq_cst);
     if (forks == 0) return;
     leave();
+    depth = 0;  // a signal's handler that forks while this thread sleeps is not within the scope
     sleepOn(forking, forks);
+    depth = 1;
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace tenon::platform {
 
-// While one lives, forks by other threads wait. For moments only, and never around a wait for another thread: not for
-// the interpreter's lock, and a mutex that is wanted within others' scopes is taken after this. A thread may have
-// several.
+// While one lives, forks by other threads wait. No longer than a kernel takes to be made and its weights to be packed,
+// and never around a wait for another thread: not for the interpreter's lock, and a mutex that is wanted within others'
+// scopes is taken after this. A thread may have several.
 class WithoutFork {
  public:
   WithoutFork() noexcept;

@@ -61,11 +61,13 @@ class Unroll {
   size_t stateCount() const { return static_cast<size_t>(loop_.states); }
   const ops::TensorType& typeOf(ValueId value) const { return graph_.value(value).type; }
 
+  // A loop within several iterations stays within: written out round by round, nested loops would multiply.
   bool isWorthIt() {
     const auto count = knownCount(graph_.value(graph_.node(id_).inputs[0]));
     if (!count) return false;
     iterations_ = std::max<int64_t>(*count, 0);
-    return iterations_ <= 1 || (iterations_ <= kMostIterations && iterations_ * nodesOf(loop_) <= kMostNodes);
+    return iterations_ <= 1 || (iterations_ <= kMostIterations && iterations_ * nodesOf(loop_) <= kMostNodes &&
+                                !ops::holds<ops::Loop>(loop_));
   }
 
   // Numbers that are drawn keep their order within a loop, and sizes that a body computes concern it alone. What a loop

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,13 +56,7 @@ EXPORT CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
 #undef cuCtxSynchronize  // the header renames it to a later version
 EXPORT CUresult cuCtxSynchronize() { return CUDA_SUCCESS; }
 
-// Calls for memory and for modules; no functions of a driver.
-unsigned long allocations = 0;
-unsigned long modules = 0;
-EXPORT unsigned long emulatedAllocations() { return allocations; }
-EXPORT unsigned long emulatedModules() { return modules; }
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
-  ++allocations;
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, 0x7b, bytes);  // what nobody wrote is no zero
@@ -85,7 +80,6 @@ EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argum
 }
 
 EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  ++modules;
   if (std::memcmp(image, "\177ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
   // The length of a shared library: the section headers come last.
   const auto* bytes = static_cast<const unsigned char*>(image);
@@ -136,10 +130,10 @@ EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* of
 }
 EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 // Kernels launched so far; no function of a driver.
-unsigned long launches = 0;
+std::atomic<unsigned long> launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }
 // Of these, those that the host has asked for one by one, neither captured nor replayed.
-unsigned long directLaunches = 0;
+std::atomic<unsigned long> directLaunches = 0;
 EXPORT unsigned long emulatedDirectLaunches() { return directLaunches; }
 // Copies, because the caller's may change before a recorded launch runs.
 class Parameters {

@@ -2,6 +2,7 @@
 #include "graphs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -32,8 +33,8 @@ namespace {
 
 std::mutex mutex;
 std::map<CUstream, CUgraph> captured;  // streams by whom they are captured
-unsigned long waits = 0;
-unsigned long legacyWaits = 0;
+std::atomic<unsigned long> waits = 0;
+std::atomic<unsigned long> legacyWaits = 0;
 
 constexpr int kIf = 0;
 constexpr int kWhile = 1;
@@ -128,7 +129,7 @@ EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph graph, CUgr
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   return executable->work = graph->work, CUDA_SUCCESS;
 }
-unsigned long graphLaunches = 0;
+std::atomic<unsigned long> graphLaunches = 0;
 EXPORT unsigned long emulatedGraphLaunches() { return graphLaunches; }
 EXPORT CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   ++graphLaunches;

@@ -305,6 +305,13 @@ std::string OperationGraph::key(const EngineChoice& choice) const {
   return fmt::format("{}| {} | {}", chip_.handle() != nullptr ? "" : "described ", choice.text(), text_);
 }
 
+// What a plan file gave is known by its bytes too: it may serve only who has the same.
+std::string OperationGraph::key(const EngineChoice& choice, std::span<const std::byte> code) const {
+  const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
+  if (!text.starts_with(codeHeader(choice))) return key(choice);
+  return fmt::format("{} | code {:016x} of {} bytes", key(choice), hashBytes(text), text.size());
+}
+
 std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& choice) const {
   return planCache().get(key(choice), [&] {
     // Some engines are compiled here, which takes long, also when it fails. A handle belongs to its thread.
@@ -337,12 +344,12 @@ std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& ch
   const auto header = codeHeader(choice);
   const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
   if (!text.starts_with(header)) return plan(choice);
-  return planCache().get(key(choice), [&] {
+  return planCache().get(key(choice, code), [&] {
     const auto chip = chip_.handle() != nullptr ? Chip::here() : chip_;
     try {
       return std::make_shared<const ExecutionPlan>(chip, code.subspan(header.size()));
     } catch (const Unsupported&) {
-      return std::make_shared<const ExecutionPlan>(chip, configuration(chip, choice));
+      return plan(choice);
     }
   });
 }
@@ -352,8 +359,8 @@ bool OperationGraph::isCompiled(const EngineChoice& choice) const {
   return std::find(notes.begin(), notes.end(), BehaviorNote::kCompiledAtRunTime) != notes.end();
 }
 
-bool OperationGraph::mustCompile(const EngineChoice& choice) const {
-  return !planCache().knows(key(choice)) && isCompiled(choice);
+bool OperationGraph::mustCompile(const EngineChoice& choice, std::span<const std::byte> code) const {
+  return !planCache().knows(key(choice, code)) && isCompiled(choice);
 }
 
 void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,20 +79,21 @@ class OperationGraph {
   // The same for many choices at once, on several threads; those that fail are left out silently.
   void planAll(const std::vector<EngineChoice>& choices) const;
   // The same by what codeOf() gave for an equal graph and choice, so that nothing is compiled; of other graphs it is
-  // not used.
+  // not used. Made once for equal code as well: what one file holds serves no other engine.
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice, std::span<const std::byte> code) const;
   // The plan of an engine that is compiled at run time, with its machine code; empty for other engines, and where cuDNN
   // has no such form. Throws Unsupported where there is no plan.
   std::vector<std::byte> codeOf(const EngineChoice& choice) const;
-  // Whether plan() would compile now, which takes a good part of a second. Throws Unsupported where there is no such
-  // engine.
-  bool mustCompile(const EngineChoice& choice) const;
+  // Whether plan() would compile now, or read the code, which takes up to a good part of a second. Throws Unsupported
+  // where there is no such engine.
+  bool mustCompile(const EngineChoice& choice, std::span<const std::byte> code = {}) const;
   bool isCompiled(const EngineChoice& choice) const;  // whether anybody must, once
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }
 
  private:
   std::string key(const EngineChoice& choice) const;
+  std::string key(const EngineChoice& choice, std::span<const std::byte> code) const;
   std::string codeHeader(const EngineChoice& choice) const;
   Descriptor engine(const Chip& chip, int64_t index) const;
   Descriptor configuration(const Chip& chip, const EngineChoice& choice) const;

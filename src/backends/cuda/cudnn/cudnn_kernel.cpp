@@ -3,6 +3,7 @@
 #include "backends/cuda/cudnn/cudnn_kernel.h"
 
 #include <mutex>
+#include <span>
 
 #include "backends/cuda/cudnn/cudnn_window.h"
 #include "backends/cuda/driver/cuda_device.h"
@@ -40,8 +41,9 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
   }
   // The recorded plan, as far as the build has put it into the record.
   std::shared_ptr<const dnn::ExecutionPlan> plan(const dnn::OperationGraph& graph) const {
-    return choice.fusion == Fusion::kWhole ? graph.plan(choice.engine, code_) : graph.plan(choice.engine);
+    return graph.plan(choice.engine, planCode());
   }
+  bool mustCompile(const dnn::OperationGraph& graph) const { return graph.mustCompile(choice.engine, planCode()); }
   // Whether the weights are constant; where the output is channels-last, an instance finds them so too then.
   bool canPack() const { return weights_.dims.rank != 0; }
 
@@ -60,6 +62,10 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
   const dnn::Choice choice;
 
  private:
+  std::span<const std::byte> planCode() const {
+    return choice.fusion == Fusion::kWhole ? std::span<const std::byte>(code_) : std::span<const std::byte>();
+  }
+
   std::vector<std::byte> code_;  // of the epilogue behind a bare product; else the plan, where it is compiled
   TensorView weights_;           // of rank 0 where there is nothing to pack
   mutable std::mutex mutex_;
@@ -78,7 +84,7 @@ class DnnInstance final : public runtime::KernelInstance, public runtime::Prepar
       makeCurrent();
       prepared_ =
           std::make_unique<dnn::SourcedGraph>(kernel_.program.graph(dnn::Chip::here(), shapes, kernel_.choice.fusion));
-      if (!prepared_->graph.mustCompile(kernel_.choice.engine)) return {};
+      if (!kernel_.mustCompile(prepared_->graph)) return {};
     } catch (const Error&) {
       prepared_.reset();
       return {};

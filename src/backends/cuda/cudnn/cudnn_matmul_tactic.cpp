@@ -1,7 +1,7 @@
 // When the matmul of cuDNN can be used: for epilogues that would be a separate kernel after cuBLASLt.
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cudnn/cudnn_product.h"
-#include "backends/cuda/driver/chip.h"
+#include "backends/cuda/tactics/mma90_tactic.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
@@ -37,7 +37,7 @@ class CudnnMatMulTactic final : public compile::Tactic {
     const LinearOperands operands(problem);
     try {
       const auto graph = dnn::productGraph(dnn::Chip::here(), *problem.op.as<ops::MatMul>(), operands.shapes);
-      const size_t most = hasWarpgroupProducts() && problem.more == 0 ? kMostBesideOwn : kMost;
+      const size_t most = hasOwnProducts(problem) && problem.more == 0 ? kMostBesideOwn : kMost;
       for (auto& engine : graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, most)) {
         result.push_back(compile::rowMajor(name(), problem));
         result.back().variant = dnn::Choice{dnn::Fusion::kWhole, dnn::Math::kAny, std::move(engine)}.text();

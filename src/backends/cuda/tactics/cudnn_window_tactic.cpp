@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/driver/libraries.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "backends/cuda/tactics/direct_tactic.h"
+#include "backends/cuda/tactics/mma90_tactic.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
@@ -42,7 +42,7 @@ Candidate formatsOf(std::string_view tactic, const Problem& problem, Layout form
 // fast as the best of the others, by 1.2 to 3.3.
 size_t mostCompiled(const dnn::WindowOp& op, const Problem& problem) {
   constexpr int64_t kLarge = int64_t{1} << 30;  // multiply-adds
-  if (!hasWarpgroupProducts() || problem.more != 0) return kMostCompiled;
+  if (!hasOwnProducts(problem) || problem.more != 0) return kMostCompiled;
   const auto& w = problem.inputs[1].dims;
   const bool isDepthwise = op.groups > 1 && op.groups == problem.inputs[0].dims[1];
   const int64_t work = problem.outputs[0].dims.count() * (w.count() / std::max<int64_t>(w[op.transposed ? 1 : 0], 1));

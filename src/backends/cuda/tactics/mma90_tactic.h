@@ -10,6 +10,8 @@ namespace tenon::backends::cuda {
 
 constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is measured
 
+// Whether products by warpgroups, which have any epilogue, may be candidates beside those of a library.
+bool hasOwnProducts(const compile::Problem& problem);
 // `shapes`: of the product.
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,

@@ -38,11 +38,13 @@ void PackedWeights::reorder(dnnl::memory from, dnnl::memory to) {
 }
 
 bool PackedWeights::holdsAll() {
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(mutex_);
   return !packed_.empty() && !isLent_;
 }
 
 void PackedWeights::release() {
+  const platform::WithoutFork noFork;
   const std::lock_guard lock(mutex_);
   isReleased_ = true;
   data_ = nullptr;

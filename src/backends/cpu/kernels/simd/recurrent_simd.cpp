@@ -51,12 +51,12 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
   return rare(f, x);
 }
 
-// kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets
-// of sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends
-// with the page.
 // Rows of the batch whose weights are loaded once; what a sum is does not depend on how many there are.
 constexpr int kMostRows = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
 
+// kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets
+// of sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends
+// with the page.
 template <int kGates, int kRows>
 HWY_INLINE void gateSums(const float* panel, const float* next, const float* const* states, int64_t depth,
                          int64_t pitch, float* const* sums, int64_t offset) {

@@ -73,15 +73,16 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   p.steps = static_cast<int32_t>(w.steps());
   p.stages = static_cast<int32_t>(shape.stages);
   p.ringBytes = static_cast<int32_t>(shape.ringBytes());
-  const int64_t tilesOfRows = (rows + shape.rows - 1) / shape.rows;
-  checkUser(tilesOfRows <= kMma90MostTiles, "a product by warpgroups: {} rows in tiles of {} exceed the grid", rows,
-            shape.rows);
-  tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
-  tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
   if (shape.isPersistent()) {
     p.order = shape.order(rows, w.tiles());
     tilesOfColumns_ = static_cast<unsigned>(std::min<int64_t>(p.order.tiles, multiprocessors() / shape.parts));
     tilesOfRows_ = 1;
+  } else {
+    const int64_t tilesOfRows = (rows + shape.rows - 1) / shape.rows;
+    checkUser(tilesOfRows <= kMma90MostTiles, "a product by warpgroups: {} rows in tiles of {} exceed the grid", rows,
+              shape.rows);
+    tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
+    tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
   }
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
   for (size_t k = 0; k < kinds.size(); ++k) {

@@ -6,11 +6,21 @@
 #include "core/environment.h"
 
 namespace tenon::backends::cuda {
+namespace {
 
-compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem) {
+// Of all products by warpgroups.
+compile::Support anySupport(const compile::Problem& problem) {
   if (!switchedOn("TENON_CUDA_WARPGROUPS", true)) return compile::no("TENON_CUDA_WARPGROUPS is 0");
   if (problem.inputs[1].constant == nullptr) return compile::no("the weights are not constant");
-  if (const auto missing = mma90Missing(); !missing.empty()) return compile::no("{}", missing);
+  return {mma90Missing()};
+}
+
+}  // namespace
+
+bool hasOwnProducts(const compile::Problem& problem) { return static_cast<bool>(anySupport(problem)); }
+
+compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem) {
+  if (auto support = anySupport(problem); !support) return support;
   if (const auto refusal = mma90Refusal(op, shapes); !refusal.empty()) return compile::no("{}", refusal);
   if (shapes.inputs[0].dtype == DataType::kF32 && !problem.tf32) return compile::no("f32 may not be rounded to TF32");
   const auto& y = shapes.outputs[0].dims;

@@ -37,8 +37,7 @@ __device__ __forceinline__ void fetchLines(const T* from) {
 
 // kRowsOfTile: of x, a multiple of 16 up to 256. kRunsOfGroup: of 64 columns that a warpgroup has. kTurns: warpgroups
 // have tiles of their own. kShares: rows, with the other block of a cluster. kPackWidth: columns that one thread
-// finishes at once, 8 where rows of y are whole packs, else
-// 1. Ending: how sums become rows of y, Passed or Carried.
+// finishes at once: 8 where rows of y are whole packs, else 1. Ending: how sums become rows of y, Passed or Carried.
 template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, bool kWindows, typename Result,
           typename Epilogue, template <typename> class Ending>
 struct Mma90Persistent {

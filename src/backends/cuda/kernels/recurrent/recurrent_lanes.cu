@@ -83,7 +83,8 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads), tenon_recurrent_resident, RecurrentP
   float state = isOwn && p.first != nullptr ? load<X>(p.first, line * p.hidden + at) : 0.f;
   float cell = CELL == 2 && isOwn && p.firstCell != nullptr ? load<X>(p.firstCell, line * p.hidden + at) : 0.f;
   const float bias = BIAS && isOwn ? load<X>(p.bias, (i64)direction * p.hidden + at) : 0.f;
-  const int length = p.lengths == nullptr ? p.steps : (int)load<L>(p.lengths, row);
+  const i64 given = p.lengths == nullptr ? p.steps : (i64)load<L>(p.lengths, row);  // may be more than an int holds
+  const int length = given < 0 ? 0 : given < p.steps ? (int)given : p.steps;
 
   // Where the products of the next step and the results of this one lie, and how far those of a step are apart.
   const int later = isReverse ? -1 : 1;

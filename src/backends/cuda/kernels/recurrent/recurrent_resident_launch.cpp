@@ -20,6 +20,8 @@ struct Record {
               result.form.text(), result.op.gates());
     checkUser(!result.form.lanes || (result.form.tile == result.op.gates() && !result.op.hasPeepholes),
               "cuda.{}: the form {} is for all gates of a unit and no peepholes", record.name, result.form.text());
+    checkUser(!result.form.lanes || result.op.cell != ops::Cell::kGru || result.op.late,
+              "cuda.{}: the form {} is for a late reset of the state", record.name, result.form.text());
     return result;
   }
   Code code() const {
