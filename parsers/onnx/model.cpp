@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "common/error.h"
 #include "model_bytes.h"
@@ -27,6 +28,27 @@ void checkHeader(const pb::ModelProto& model) {
   if (model.opset_import_size() == 0) {
     fail(FaultKind::kUnreadableModel, "the model imports no operator set; expected opset_import of 7 or more");
   }
+}
+
+// What a file that is no model looks like, and what to do; empty where it looks like nothing known.
+std::string_view lookOf(const void* data, size_t size) {
+  struct Look {
+    std::string_view begin, text;
+  };
+  static constexpr Look kLooks[] = {
+      {"version https://git-lfs", ". It is a pointer of Git LFS in place of the file: run 'git lfs pull'"},
+      {"<!DOCTYPE", ". It is a web page: download the file itself"},
+      {"<html", ". It is a web page: download the file itself"},
+      {"PK\x03\x04", ". It is a zip archive, as PyTorch writes too: unpack it, or export the model to ONNX"},
+      {"\x1f\x8b", ". It is compressed by gzip: unpack it"},
+  };
+  const std::string_view text(static_cast<const char*>(data), size);
+  for (const Look& look : kLooks) {
+    if (text.substr(0, look.begin.size()) == look.begin) {
+      return look.text;
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -56,8 +78,8 @@ std::unique_ptr<pb::ModelProto> loadModel(const void* data, size_t size) {
   }
   const WireFault fault = checkWire(static_cast<const uint8_t*>(data), size);
   if (fault.found) {
-    fail(FaultKind::kUnreadableModel,
-         fmt::format("the model is damaged at byte {} of {}, in {}: {}", fault.offset, size, fault.path, fault.reason));
+    fail(FaultKind::kUnreadableModel, fmt::format("the model is damaged at byte {} of {}, in {}: {}{}", fault.offset,
+                                                  size, fault.path, fault.reason, lookOf(data, size)));
   }
   auto model = decodeModel(data, size);
   checkHeader(*model);

@@ -59,6 +59,22 @@ TEST(Loading, FlippedBitsNeverCrash) {
   }
 }
 
+// What people give by mistake says what it is.
+TEST(Loading, OtherKindsOfFilesAreNamed) {
+  const std::pair<std::string, const char*> files[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "run 'git lfs pull'"},
+      {"<!DOCTYPE html><title>Sign in</title>", "It is a web page"},
+      {"<html><body></body></html>", "It is a web page"},
+      {"PK\x03\x04 archive", "It is a zip archive"},
+      {"\x1f\x8b\x08 model", "compressed by gzip"},
+  };
+  for (const auto& [bytes, message] : files) {
+    const std::string text = messageOf([&] { loadModel(bytes.data(), bytes.size()); });
+    EXPECT_NE(text.find("the model is damaged at byte"), std::string::npos) << text;
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+  }
+}
+
 TEST(Loading, RandomBytesNeverCrash) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

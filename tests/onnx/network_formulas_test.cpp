@@ -510,6 +510,37 @@ TEST(Formulas, QuantizedChoices) {
             (std::vector<int32_t>{15, 15, 7, 8}));
 }
 
+// Operators that com.microsoft has too, under versions of its own, where they take numbers as inputs.
+TEST(Formulas, OperatorsOfBothDomains) {
+  const Reals x = randomReals(2 * 3 * 4 * 5, 7);
+  const auto resultIn = [&](const char* domain, const std::string& type) {
+    ModelMaker maker(17);
+    maker.proto().add_opset_import()->set_domain("com.microsoft");
+    maker.proto().mutable_opset_import(1)->set_version(1);
+    maker.input("x", {2, 3, 4, 5});
+    maker.ints("pads", {8}, {0, 0, 1, 2, 0, 0, 0, 1});
+    maker.floats("fill", {}, {3.5F});
+    maker.ints("k", {}, {1});
+    maker.ints("places", {2, 3}, {0, 2, 1, 1, 0, 3});
+    maker.floats("grid", {2, 2, 3, 2}, randomReals(24, 8));
+    const std::vector<std::string> more = type == "Pad"        ? std::vector<std::string>{"pads", "fill"}
+                                          : type == "Trilu"    ? std::vector<std::string>{"k"}
+                                          : type == "GatherND" ? std::vector<std::string>{"places"}
+                                                               : std::vector<std::string>{"grid"};
+    std::vector<std::string> inputs{"x"};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    maker.node(type, inputs, {"y"}).set_domain(domain);
+    maker.output("y");
+    return runModel(maker, {x}).at(0);
+  };
+  for (const char* type : {"Pad", "Trilu", "GatherND", "GridSample"}) {
+    SCOPED_TRACE(type);
+    const auto result = resultIn("com.microsoft", type);
+    EXPECT_FALSE(result.empty());
+    EXPECT_EQ(result, resultIn("", type));
+  }
+}
+
 TEST(LayerNormalization, GivesMeanAndInverseDeviation) {
   ModelMaker maker(17);
   maker.input("x", {2, 3, 4});

@@ -237,6 +237,7 @@ const OperatorImporter kRows[] = {
     {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},
     {"Trilu", 14, kNewestOpset, importTrilu, "addSelect; dynamic extents: addFill, addElementWise; k constant"},
+    {"Trilu", 1, kNewestOpset, importTrilu, "as that of the standard domain", "com.microsoft"},
     {"EyeLike", 9, kNewestOpset, importEyeLike, "addConstant; dynamic extents: addFill, addElementWise"},
 };
 

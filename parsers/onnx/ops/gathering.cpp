@@ -142,6 +142,7 @@ const OperatorImporter kRows[] = {
     {"Gather", 1, kNewestOpset, importGather, "addGather; negative indices: addSelect"},
     {"GatherElements", 11, kNewestOpset, importGatherElements, "addGatherV2 kELEMENT"},
     {"GatherND", 11, kNewestOpset, importGatherNd, "addGatherV2 kND; indices of 0 or more"},
+    {"GatherND", 1, kNewestOpset, importGatherNd, "as that of the standard domain", "com.microsoft"},
     {"Scatter", 9, kNewestOpset, importScatterElements, "addScatter kELEMENT"},
     {"ScatterElements", 11, kNewestOpset, importScatterElements,
      "addScatter kELEMENT; with a reduction addPluginV3 of the operator scatter_reduce"},
@@ -149,6 +150,7 @@ const OperatorImporter kRows[] = {
     {"OneHot", 9, kNewestOpset, importOneHot, "addOneHot"},
     {"ReverseSequence", 10, kNewestOpset, importReverseSequence, "addReverseSequence"},
     {"GridSample", 16, kNewestOpset, importGridSample, "addGridSample; rank 4 or 5"},
+    {"GridSample", 1, kNewestOpset, importGridSample, "as that of the standard domain", "com.microsoft"},
 };
 
 }  // namespace

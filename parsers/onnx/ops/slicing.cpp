@@ -203,10 +203,13 @@ nvinfer1::SampleMode padMode(const std::string& mode) {
   fail(FaultKind::kUnsupportedAttribute, fmt::format("mode = '{}'; expected constant, reflect, edge or wrap", mode));
 }
 
+// To opset 10 numbers are attributes. That of com.microsoft, whose versions are its own, has inputs.
+bool padsByAttributes(const OnnxNode& node) { return node.opset() < 11 && node.inputCount() < 2; }
+
 ParsedValue padFill(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const DataType type = node.dataType(0);
-  if (node.opset() < 11) {
+  if (padsByAttributes(node)) {
     const float value = node.real("value", 0.0f);
     return value == 0.0f ? ParsedValue() : writer.scalar(type, value);
   }
@@ -227,7 +230,8 @@ ParsedValues importPad(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const ParsedExtents in = writer.dims(node.input(0));
   const size_t rank = in.size();
-  const ParsedExtents pads = writer.elements(node.opset() < 11 ? writer.list(node.integers("pads")) : node.input(1));
+  const ParsedExtents pads =
+      writer.elements(padsByAttributes(node) ? writer.list(node.integers("pads")) : node.input(1));
   std::vector<int64_t> axes = node.hasInput(3) ? toInts(node.constant(3, "axes")) : std::vector<int64_t>{};
   for (size_t i = 0; !node.hasInput(3) && i < rank; ++i) {
     axes.push_back(static_cast<int64_t>(i));
@@ -263,6 +267,7 @@ const OperatorImporter kRows[] = {
     {"Split", 2, kNewestOpset, importSplit, "addSlice for each output"},
     {"Concat", 1, kNewestOpset, importConcat, "addConcatenation"},
     {"Pad", 2, kNewestOpset, importPad, "addSlice kFILL, kREFLECT, kCLAMP or kWRAP; axes constant"},
+    {"Pad", 1, kNewestOpset, importPad, "as that of the standard domain", "com.microsoft"},
 };
 
 }  // namespace
