@@ -14,29 +14,22 @@ struct Given {
 
 // An engine for 1 to 4 in every open dimension, run once.
 std::vector<Reals> runOpen(const ModelMaker& maker, const std::vector<Given>& inputs, size_t count) {
-  NetworkBench bench;
-  EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  if (bench.parser->getNbErrors() > 0) return {};
-  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
-  config->setBuilderOptimizationLevel(0);
-  auto* profile = bench.builder->createOptimizationProfile();
-  for (int32_t i = 0; i < bench.network->getNbInputs(); ++i) {
-    const auto* input = bench.network->getInput(i);
-    Dimensions low = toDimensions(input->getDimensions());
-    Dimensions high = low;
-    std::replace(low.begin(), low.end(), int64_t{-1}, int64_t{1});
-    std::replace(high.begin(), high.end(), int64_t{-1}, int64_t{4});
-    profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kMIN, toDims(low));
-    profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kOPT, toDims(low));
-    profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kMAX, toDims(high));
-  }
-  config->addOptimizationProfile(profile);
-  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
-  EXPECT_NE(plan, nullptr) << bench.logger.text;
-  if (plan == nullptr) return {};
-  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
-  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
-  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+  const ModelRun run(maker, [&](NetworkBench& bench, nvinfer1::IBuilderConfig& config) {
+    auto* profile = bench.builder->createOptimizationProfile();
+    for (int32_t i = 0; i < bench.network->getNbInputs(); ++i) {
+      const auto* input = bench.network->getInput(i);
+      Dimensions low = toDimensions(input->getDimensions());
+      Dimensions high = low;
+      std::replace(low.begin(), low.end(), int64_t{-1}, int64_t{1});
+      std::replace(high.begin(), high.end(), int64_t{-1}, int64_t{4});
+      profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kMIN, toDims(low));
+      profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kOPT, toDims(low));
+      profile->setDimensions(input->getName(), nvinfer1::OptProfileSelector::kMAX, toDims(high));
+    }
+    config.addOptimizationProfile(profile);
+  });
+  if (run.context == nullptr) return {};
+  const auto& [bench, runtime, engine, context] = run;
   for (const Given& input : inputs) {
     EXPECT_TRUE(context->setInputShape(input.name.c_str(), toDims(input.shape))) << bench.logger.text;
     EXPECT_TRUE(context->setInputTensorAddress(input.name.c_str(), input.values));

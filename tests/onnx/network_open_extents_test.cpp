@@ -10,25 +10,18 @@ namespace {
 template <typename Out = float>
 std::vector<std::pair<Dimensions, std::vector<Out>>> runAt(const ModelMaker& maker,
                                                            const std::vector<std::pair<Dimensions, Reals>>& inputs) {
-  NetworkBench bench;
-  EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  if (bench.parser->getNbErrors() > 0) return {};
-  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
-  config->setBuilderOptimizationLevel(0);
-  auto* profile = bench.builder->createOptimizationProfile();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const char* name = bench.network->getInput(static_cast<int32_t>(i))->getName();
-    for (const auto which :
-         {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT, nvinfer1::OptProfileSelector::kMAX})
-      profile->setDimensions(name, which, toDims(inputs[i].first));
-  }
-  config->addOptimizationProfile(profile);
-  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
-  EXPECT_NE(plan, nullptr) << bench.logger.text;
-  if (plan == nullptr) return {};
-  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
-  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
-  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+  const ModelRun run(maker, [&](NetworkBench& bench, nvinfer1::IBuilderConfig& config) {
+    auto* profile = bench.builder->createOptimizationProfile();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const char* name = bench.network->getInput(static_cast<int32_t>(i))->getName();
+      for (const auto which :
+           {nvinfer1::OptProfileSelector::kMIN, nvinfer1::OptProfileSelector::kOPT, nvinfer1::OptProfileSelector::kMAX})
+        profile->setDimensions(name, which, toDims(inputs[i].first));
+    }
+    config.addOptimizationProfile(profile);
+  });
+  if (run.context == nullptr) return {};
+  const auto& [bench, runtime, engine, context] = run;
   std::vector<std::pair<Dimensions, std::vector<Out>>> outputs;
   outputs.reserve(static_cast<size_t>(engine->getNbIOTensors()));
   std::vector<void*> bindings;

@@ -20,22 +20,37 @@ inline Reals randomReals(size_t count, unsigned seed, float low = -1, float high
   return result;
 }
 
+// A model's engine at level 0 and a context of it, with what `prepare(bench, config)` adds to the configuration. There
+// is no context where something failed, which the test then says.
+struct ModelRun {
+  NetworkBench bench;
+  std::unique_ptr<nvinfer1::IRuntime> runtime;
+  std::unique_ptr<nvinfer1::ICudaEngine> engine;
+  std::unique_ptr<nvinfer1::IExecutionContext> context;
+
+  template <typename Prepare>
+  ModelRun(const ModelMaker& maker, Prepare prepare) {
+    EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
+    if (bench.parser->getNbErrors() > 0) return;
+    const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
+    config->setBuilderOptimizationLevel(0);
+    prepare(bench, *config);
+    const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
+    EXPECT_NE(plan, nullptr) << bench.logger.text;
+    if (plan == nullptr) return;
+    runtime.reset(nvinfer1::createInferRuntime(bench.logger));
+    engine.reset(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    EXPECT_NE(engine, nullptr) << bench.logger.text;
+    if (engine != nullptr) context.reset(engine->createExecutionContext());
+  }
+};
+
 // The outputs of a model with static shapes, by their order, as bytes of FLOAT or of INT32; inputs by their order.
 template <typename Out = float>
 std::vector<std::vector<Out>> runModel(const ModelMaker& maker, const std::vector<Reals>& inputs) {
-  NetworkBench bench;
-  EXPECT_TRUE(bench.parse(maker)) << bench.errors() << bench.logger.text;
-  if (bench.parser->getNbErrors() > 0) return {};
-  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
-  config->setBuilderOptimizationLevel(0);
-  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
-  EXPECT_NE(plan, nullptr) << bench.logger.text;
-  if (plan == nullptr) return {};
-  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
-  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
-  EXPECT_NE(engine, nullptr) << bench.logger.text;
-  if (engine == nullptr) return {};
-  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
+  const ModelRun run(maker, [](auto&, auto&) {});
+  if (run.context == nullptr) return {};
+  const auto& engine = run.engine;
   std::vector<std::vector<Out>> outputs;
   outputs.reserve(static_cast<size_t>(engine->getNbIOTensors()));
   std::vector<void*> bindings;
@@ -49,7 +64,7 @@ std::vector<std::vector<Out>> runModel(const ModelMaker& maker, const std::vecto
     outputs.emplace_back(count, Out(-99));
     bindings.push_back(outputs.back().data());
   }
-  EXPECT_TRUE(context->executeV2(bindings.data())) << bench.logger.text;
+  EXPECT_TRUE(run.context->executeV2(bindings.data())) << run.bench.logger.text;
   return outputs;
 }
 
