@@ -29,6 +29,7 @@ struct Thread {
 };
 struct Warp {
   unsigned waiting = 0, ended = 0;  // of its threads
+  bool isWhole = false;             // all 32 had shown a word when they were released last
 };
 
 struct Block {
@@ -117,7 +118,7 @@ void exchange(const void* mine, void* other, size_t bytes, int lane) {
 
 const char* collect(const void* mine, size_t bytes) {
   const char* const words = show(mine, bytes);
-  for (size_t lane = 0; lane < 32; ++lane) checkShown(lane);
+  for (size_t lane = 0; lane < 32 && !block.warp().isWhole; ++lane) checkShown(lane);
   return words;
 }
 
@@ -140,6 +141,7 @@ bool releaseWarps() {
     auto& warp = block.warps[w];
     if (warp.waiting == 0 || warp.waiting + warp.ended < last - first) continue;
     any = true;
+    warp.isWhole = warp.waiting == 32;
     warp.waiting = 0;
     for (size_t i = first; i < last; ++i) {
       if (block.threads[i].waits == Waits::kWarp) block.threads[i].waits = Waits::kNo;
