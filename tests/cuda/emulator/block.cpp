@@ -19,6 +19,7 @@ constexpr size_t kWordBytes = 64;  // kEmulatedWord of intrinsics.cuh
 enum class Waits { kNo, kBlock, kWarp, kCluster, kPause, kDone };
 
 struct Thread {
+  std::unique_ptr<char[]> stack;
   ucontext_t context;
   jmp_buf resume;
   EmulatedSize index{};
@@ -36,9 +37,9 @@ struct Block {
   EmulatedKernel kernel = nullptr;
   EmulatedState* state = nullptr;
   const void* parameters = nullptr;
-  std::vector<Thread> threads;  // of all blocks of a cluster
-  std::vector<Warp> warps;      // each 32 of those
-  std::unique_ptr<char[]> stacks;
+  std::vector<Thread> threads;       // of all blocks of a cluster come first; those of larger ones wait for the next
+  size_t count = 0;                  // of the former
+  std::vector<Warp> warps;           // each 32 of those
   std::unique_ptr<char[]> words[2];  // what each thread shows to its warp, the next one while others read the last one
   size_t perBlock = 0;
   size_t current = 0;
@@ -57,7 +58,7 @@ void threadMain();
   const size_t shift = index * 37 % 64 * 64;
   thread.started = true;
   getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = block.stacks.get() + index * kStackBytes;
+  thread.context.uc_stack.ss_sp = thread.stack.get();
   thread.context.uc_stack.ss_size = kStackBytes - shift;
   makecontext(&thread.context, threadMain, 0);
   setcontext(&thread.context);
@@ -66,8 +67,8 @@ void threadMain();
 
 // Goes on with the next thread from there on that waits for nothing; without one, with the scheduler.
 [[noreturn]] void goOnFrom(size_t index) {
-  while (index < block.threads.size() && block.threads[index].waits != Waits::kNo) ++index;
-  if (index == block.threads.size()) _longjmp(block.scheduler, 1);
+  while (index < block.count && block.threads[index].waits != Waits::kNo) ++index;
+  if (index == block.count) _longjmp(block.scheduler, 1);
   block.current = index;
   auto& thread = block.threads[index];
   auto& state = *block.state;
@@ -96,7 +97,7 @@ void waitForCluster() {
 // Ends the program where a lane has ended before it showed what the current one reads.
 void checkShown(size_t lane) {
   const size_t from = block.current / 32 * 32 + lane;
-  if (from < block.threads.size() && block.threads[from].shown >= block.threads[block.current].shown) return;
+  if (from < block.count && block.threads[from].shown >= block.threads[block.current].shown) return;
   std::fprintf(stderr, "emulator: thread %zu reads from lane %zu, which has ended\n", block.current, lane);
   std::abort();
 }
@@ -137,7 +138,7 @@ bool releaseWarps() {
   bool any = false;
   for (size_t w = 0; w < block.warps.size(); ++w) {
     const size_t first = w * 32;
-    const size_t last = std::min(first + 32, block.threads.size());
+    const size_t last = std::min(first + 32, block.count);
     auto& warp = block.warps[w];
     if (warp.waiting == 0 || warp.waiting + warp.ended < last - first) continue;
     any = true;
@@ -165,17 +166,19 @@ bool releaseBlock(size_t first) {
 
 bool releaseBlocks() {
   bool any = false;
-  for (size_t first = 0; first < block.threads.size(); first += block.perBlock) any = releaseBlock(first) || any;
+  for (size_t first = 0; first < block.count; first += block.perBlock) any = releaseBlock(first) || any;
   return any;
 }
 
 bool releaseCluster() {
   unsigned least = ~0u;
-  for (const auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    const auto& thread = block.threads[i];
     if (thread.waits != Waits::kDone) least = std::min(least, thread.arrivals);
   }
   bool any = false;
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     if (thread.waits != Waits::kCluster || thread.passed > least) continue;
     thread.waits = Waits::kNo;
     any = true;
@@ -186,7 +189,8 @@ bool releaseCluster() {
 // Those that paused look again; whether there were any.
 bool goOn() {
   bool any = false;
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     if (thread.waits != Waits::kPause) continue;
     thread.waits = Waits::kNo;
     any = true;
@@ -196,7 +200,8 @@ bool goOn() {
 
 void runCluster() {
   constexpr int kMostPauses = 1 << 16;  // in which nobody else goes on
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     thread.waits = Waits::kNo;
     thread.shown = thread.arrivals = thread.passed = 0;
   }
@@ -204,7 +209,7 @@ void runCluster() {
   block.ended = 0;
   for (volatile int pauses = 0; pauses < kMostPauses;) {
     if (_setjmp(block.scheduler) == 0) goOnFrom(0);
-    if (block.ended == block.threads.size()) return;
+    if (block.ended == block.count) return;
     const bool warps = releaseWarps();
     const bool blocks = releaseBlocks();
     const bool cluster = releaseCluster();
@@ -216,11 +221,13 @@ void runCluster() {
   std::abort();
 }
 
-void makeThreads(size_t count) {
-  block.threads.clear();
-  block.threads.resize(count);
+void needThreads(size_t count) {
+  block.count = count;
   block.warps.resize((count + 31) / 32);
-  block.stacks.reset(new char[count * kStackBytes]);
+  if (count <= block.threads.size()) return;
+  const size_t before = block.threads.size();
+  block.threads.resize(count);
+  for (size_t i = before; i < count; ++i) block.threads[i].stack.reset(new char[kStackBytes]);
   for (auto& words : block.words) words.reset(new char[count * kWordBytes]);
 }
 
@@ -233,7 +240,7 @@ void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, Emu
   block.parameters = parameters;
   block.perBlock = size_t{size.x} * size.y * size.z;
   const size_t count = block.perBlock * cluster;
-  if (block.threads.size() != count) makeThreads(count);
+  needThreads(count);
   for (size_t i = 0; i < count; ++i) {
     const auto flat = static_cast<unsigned>(i % block.perBlock);
     block.threads[i].index = {flat % size.x, flat / size.x % size.y, flat / size.x / size.y};
