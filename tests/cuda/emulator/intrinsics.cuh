@@ -2,6 +2,10 @@
 // them for each thread and tells them by tenon_emulator which one they are.
 #pragma once
 
+#include <cstddef>
+// Of the special functions of C++17, which take as long to read as all else here, kernels use none.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#define _GLIBCXX_USE_STD_SPEC_FUNCS 0
 #include <math.h>  // the C++ one: overloads for float
 #include <stdio.h>
 #include <stdlib.h>
