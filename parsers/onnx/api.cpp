@@ -16,15 +16,28 @@ void refuseVersion(nvinfer1::ILogger* logger, int version) {
   }
 }
 
-template <typename Make>
-void* guardedMake(void* object, void* logger, int version, const Make& make) noexcept {
+void* makeParser(void* network, nvinfer1::ILogger* log) {
+  nvonnxparser::IParser* parser =
+      new tenon::parsers::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log);
+  return parser;
+}
+
+void* makeRefitter(void* refitter, nvinfer1::ILogger* log) {
+  nvonnxparser::IParserRefitter* result =
+      new tenon::parsers::onnx::Refitter(*static_cast<nvinfer1::IRefitter*>(refitter), log);
+  return result;
+}
+
+using Make = void* (*)(void* object, nvinfer1::ILogger* log);
+
+void* guardedMake(void* object, void* logger, int version, Make make) noexcept {
   auto* const log = static_cast<nvinfer1::ILogger*>(logger);
   try {
     if (!sameLayout(version)) {
       refuseVersion(log, version);
       return nullptr;
     }
-    return object == nullptr ? nullptr : make(log);
+    return object == nullptr ? nullptr : make(object, log);
   } catch (...) {
     if (log != nullptr) log->log(nvinfer1::ILogger::Severity::kERROR, "[onnx] out of memory");
     return nullptr;
@@ -34,19 +47,11 @@ void* guardedMake(void* object, void* logger, int version, const Make& make) noe
 }  // namespace
 
 void* createNvOnnxParser_INTERNAL(void* network, void* logger, int version) noexcept {
-  return guardedMake(network, logger, version, [&](nvinfer1::ILogger* log) -> void* {
-    nvonnxparser::IParser* parser =
-        new tenon::parsers::onnx::Parser(*static_cast<nvinfer1::INetworkDefinition*>(network), log);
-    return parser;
-  });
+  return guardedMake(network, logger, version, &makeParser);
 }
 
 void* createNvOnnxParserRefitter_INTERNAL(void* refitter, void* logger, int32_t version) noexcept {
-  return guardedMake(refitter, logger, version, [&](nvinfer1::ILogger* log) -> void* {
-    nvonnxparser::IParserRefitter* result =
-        new tenon::parsers::onnx::Refitter(*static_cast<nvinfer1::IRefitter*>(refitter), log);
-    return result;
-  });
+  return guardedMake(refitter, logger, version, &makeRefitter);
 }
 
 int getNvOnnxParserVersion() noexcept { return NV_ONNX_PARSER_VERSION; }

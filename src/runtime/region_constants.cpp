@@ -9,11 +9,14 @@
 
 namespace tenon::runtime {
 
-RegionsKernel::RegionsKernel(std::span<const ops::Region> regions, size_t first, RegionLoad load)
+RegionsKernel::RegionsKernel(std::span<const ops::Region> regions, size_t first, size_t changing, RegionLoad load)
     : first_(first), alignment_(load.alignment) {
   TextReader in(load.owner.record.params, "kernels of regions");
   const auto kernels = readFields<ops::RegionKernels>(in);
   load.constants = load.constants.subspan(std::min(first, load.constants.size()));
+  std::vector<TensorView> constants(load.constants.begin(), load.constants.end());
+  std::fill_n(constants.begin(), std::min(changing, constants.size()), TensorView{});
+  load.constants = constants;
   for (size_t i = 0; i < regions.size(); ++i)
     steps_.push_back(std::make_unique<RegionSteps>(regions[i], i == 0 ? kernels.first : kernels.second, load));
   for (auto& group : groups(load.constants.size())) bundles_.push_back(bundleOf(std::move(group), load.constants));

@@ -8,8 +8,10 @@ namespace tenon::runtime {
 
 class RegionsKernel : public Kernel, public Packer {
  public:
-  // `first`: operands of the node that are no inputs of the regions. `load.constants`: by operand of the node.
-  RegionsKernel(std::span<const ops::Region> regions, size_t first, RegionLoad load);
+  // `first`: operands of the node that are no inputs of the regions. `changing`: inputs of the regions behind those
+  // that are not the node's operands in each run, constant or not: states and slices of a loop. `load.constants`: by
+  // operand of the node.
+  RegionsKernel(std::span<const ops::Region> regions, size_t first, size_t changing, RegionLoad load);
 
   std::vector<PackedForm> packedForms(Layout output) const override;
   void pack(const PackedForm& form, std::span<const void* const> sources, void* to) const override;

@@ -70,6 +70,30 @@ TEST(Regions, AWeightThatIsReadInTwoWays) {
         list({{16, 16}}));
 }
 
+// A constant that a loop begins with, or takes slices of, is another tensor in each iteration: no kernel may pack it.
+TEST(Regions, ConstantsThatChangeFromIterationToIteration) {
+  for (const int width : {4, 16, 33}) {
+    check(fmt::format(R"g(graph "g" {{
+  input %x : f32[{0},{0}]
+  const %n : i64[] = {{3}}
+  const %s : f32[{0},{0}] = random(9)
+  %y : f32[{0},{0}] = loop{{states=1 counted=true next={{2 [{{matmul [1,0] 1 "m"}},{{pointwise{{expr="tanh(x0)"}} [2] 1 "a"}}] [3]}}}}(%n, %s, %x) "loop"
+  output %y
+}})g",
+                      width),
+          list({{width, width}}));
+    check(fmt::format(R"g(graph "g" {{
+  input %x : f32[2,{0},{0}]
+  const %n : i64[] = {{3}}
+  const %w : f32[2,{0},3,{0}] = random(9)
+  %y : f32[2,{0},{0}] = loop{{states=1 counted=true next={{2 [{{matmul [0,1] 1 "m"}},{{pointwise{{expr="tanh(x0)"}} [2] 1 "a"}}] [3]}} slices=[{{2 false -1}}]}}(%n, %x, %w) "loop"
+  output %y
+}})g",
+                      width),
+          list({{2, width, width}}));
+  }
+}
+
 // Slices without gaps are read where they are: of states, of results, of other slices; those at odd addresses and
 // those that leave the region are copied.
 TEST(Regions, PartsOfValues) {

@@ -60,21 +60,16 @@ double difference(const TensorView& got, const TensorView& want) {
   return worst;
 }
 
-void check(const Kind& kind, bool emptyIsZero) {
+graph::Graph attention(const Kind& kind, bool emptyIsZero) {
   const auto type = name(kind.type);
-  const auto graph = graph::parse(fmt::format(
+  return graph::parse(fmt::format(
       "graph \"case\" {{\ninput %q : {0}[1,1,{1},{3}]\ninput %k : {0}[1,1,{2},{3}]\ninput %v : {0}[1,1,{2},{3}]\ninput %m : {0}[1,1,{1},{2}]\n"
       "%y : {0}[1,1,{1},{3}] = attention{{scale={5} hasMask=true emptyIsZero={4}}}(%q, %k, %v, %m) \"op\" from(\"op\")\noutput %y\n}}",
       type, kRows, kKeys, kind.columns, emptyIsZero, kind.columns > 16 ? 1 : 2));
-  std::vector<HostTensor> inputs;
-  for (const int64_t rows : {kRows, kKeys, kKeys}) {
-    inputs.push_back(randomTensor(kind.type, {1, 1, rows, kind.columns}, inputs.size() + 1));
-  }
-  const auto& k = inputs[1].view();
-  for (int64_t i = 0; i < k.count(); ++i) {  // scores grow from tile to tile
-    k.storeDouble(i, k.loadDouble(i) * (1 + 4 * static_cast<double>(i) / static_cast<double>(k.count())));
-  }
-  inputs.push_back(maskOf(kind.type));
+}
+
+// By every candidate.
+void check(const Kind& kind, const graph::Graph& graph, const std::vector<HostTensor>& inputs) {
   const auto expected = graph::evaluate(graph, views(inputs));
   std::set<std::string> names;
   const auto run = [&](const std::string& forced) {
@@ -88,13 +83,44 @@ void check(const Kind& kind, bool emptyIsZero) {
     };
     const auto result = runOnGpu(graph, inputs, options);
     EXPECT_LE(difference(result.outputs[0].view(), expected[0].view()), kind.tolerance)
-        << type << (kind.tf32 ? " by TF32" : "") << ", emptyIsZero " << emptyIsZero << ": "
-        << (forced.empty() ? "the first" : forced);
+        << name(kind.type) << (kind.tf32 ? " by TF32 " : " ") << (forced.empty() ? "the first" : forced) << "\n"
+        << graph::text(graph);
   };
   run("");
   const auto all = names;
   for (const auto& candidate : all) run(candidate);
   EXPECT_GT(all.size(), 2u);
+}
+
+std::vector<HostTensor> operands(const Kind& kind) {
+  std::vector<HostTensor> inputs;
+  for (const int64_t rows : {kRows, kKeys, kKeys}) {
+    inputs.push_back(randomTensor(kind.type, {1, 1, rows, kind.columns}, inputs.size() + 1));
+  }
+  return inputs;
+}
+
+void check(const Kind& kind, bool emptyIsZero) {
+  auto inputs = operands(kind);
+  const auto& k = inputs[1].view();
+  for (int64_t i = 0; i < k.count(); ++i) {  // scores grow from tile to tile
+    k.storeDouble(i, k.loadDouble(i) * (1 + 4 * static_cast<double>(i) / static_cast<double>(k.count())));
+  }
+  inputs.push_back(maskOf(kind.type));
+  check(kind, attention(kind, emptyIsZero), inputs);
+}
+
+// Rows without a key have weights of 0, and 0 times an infinite value is no number.
+void checkInfiniteValue(const Kind& kind) {
+  auto inputs = operands(kind);
+  const auto& q = inputs[0].view();
+  for (int64_t i = 0; i < q.count(); ++i) q.storeDouble(i, q.loadDouble(i) / 4);  // no other weight is 0 in f16
+  inputs[2].view().storeDouble(41 * kind.columns + 3, std::numeric_limits<double>::infinity());
+  HostTensor mask(kind.type, {1, 1, kRows, kKeys});
+  for (int64_t i = 0; i < kRows * kKeys; ++i)
+    mask.view().storeDouble(i, i / kKeys % 3 == 1 ? -std::numeric_limits<double>::infinity() : 0);
+  inputs.push_back(std::move(mask));
+  check(kind, attention(kind, true), inputs);
 }
 
 // The error of attention by stages of keys in one form, which is forced.
@@ -150,6 +176,12 @@ TEST_F(OnGpu, AttentionUnderMasks) {
   check({DataType::kBF16, false, 3e-2}, true);
   check({DataType::kBF16, false, 3e-2, 64}, true);
   check({DataType::kF32, true, 3e-2}, false);
+}
+
+TEST_F(OnGpu, AttentionOfInfiniteValues) {
+  checkInfiniteValue({DataType::kF16, false, 6e-3, 64});
+  checkInfiniteValue({DataType::kF16, false, 6e-3, 128});
+  checkInfiniteValue({DataType::kF32, false, 2e-4});
 }
 
 }  // namespace

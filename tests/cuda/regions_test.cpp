@@ -149,6 +149,33 @@ TEST_F(OnGpu, LoopsWithAWeightThatIsReadInTwoWays) {
   }
 }
 
+// A constant that a loop begins with, or takes slices of, is another tensor in each iteration: no kernel may pack it.
+TEST_F(OnGpu, LoopsWithConstantsThatChange) {
+  for (const char* type : {"f32", "f16"}) {
+    const bool half = std::string(type) == "f16";
+    const auto inputs = list({{64, 64}}, half ? DataType::kF16 : DataType::kF32);
+    const double tolerance = half ? 5e-3 : 1e-5;
+    expectRight(fmt::format(R"g(graph "g" {{
+  input %x : {0}[64,64]
+  const %n : i64[] = {{3}}
+  const %s : {0}[64,64] = random(9)
+  %y : {0}[64,64] = loop{{states=1 counted=true next={{2 [{{matmul [1,0] 1 "m"}},{{pointwise{{expr="tanh(x0)"}} [2] 1 "a"}}] [3]}}}}(%n, %s, %x) "loop"
+  output %y
+}})g",
+                            type),
+                inputs, tolerance);
+    expectRight(fmt::format(R"g(graph "g" {{
+  input %x : {0}[64,64]
+  const %n : i64[] = {{3}}
+  const %w : {0}[64,3,64] = random(9)
+  %y : {0}[64,64] = loop{{states=1 counted=true next={{2 [{{matmul [0,1] 1 "m"}},{{pointwise{{expr="tanh(x0)"}} [2] 1 "a"}}] [3]}} slices=[{{1 false -1}}]}}(%n, %x, %w) "loop"
+  output %y
+}})g",
+                            type),
+                inputs, tolerance);
+  }
+}
+
 TEST_F(OnGpu, LoopsOfTooManyIterationsAreAnError) {
   Ready ready(graph::parse(recurrent(3, 1, 4, constantCount(4))), list({{3, 1, 4}}), unmeasured());
   try {

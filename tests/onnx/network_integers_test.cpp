@@ -1,124 +1,254 @@
-// Arithmetic of integers that leave their type: it wraps, as ONNX's integers do, alone, in a chain, and when folded.
-#include <gtest/gtest.h>
+// Operators of integers and quantized values against their definitions: exact, whatever overflows.
+#include <cmath>
 
-#include <cstdlib>
-
-#include "network_bench.h"
+#include "network_run.h"
 
 namespace tenon::parsers::onnx {
 namespace {
 
-// The engine of a model with inputs a and b and output y of `count` elements of one byte-sized or wider type.
-template <typename T>
-std::vector<T> run(const ModelMaker& maker, std::vector<T> a, std::vector<T> b) {
-  setenv("TENON_DEVICE", "cpu", 1);
-  NetworkBench bench;
-  if (!bench.parse(maker)) {
-    ADD_FAILURE() << bench.errors();
-    return {};
-  }
-  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
-  config->setBuilderOptimizationLevel(0);
-  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
-  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
-  std::unique_ptr<nvinfer1::ICudaEngine> engine;
-  if (plan != nullptr) engine.reset(runtime->deserializeCudaEngine(plan->data(), plan->size()));
-  if (engine == nullptr) {
-    ADD_FAILURE() << bench.logger.text;
-    return {};
-  }
-  const std::unique_ptr<nvinfer1::IExecutionContext> context(engine->createExecutionContext());
-  std::vector<T> y(a.size(), T{77});
-  context->setTensorAddress("a", a.data());
-  context->setTensorAddress("b", b.data());
-  context->setTensorAddress("y", y.data());
-  EXPECT_TRUE(context->enqueueV3(nullptr)) << bench.logger.text;
-  return y;
+constexpr int32_t kInt32 = 6;
+constexpr int32_t kInt64 = 7;
+
+// x cast to `type`, under the name `name`.
+void castInput(ModelMaker& maker, const std::string& name, const Ints& shape, int64_t type) {
+  maker.input("real_" + name, shape);
+  ModelMaker::set(maker.node("Cast", {"real_" + name}, {name}), "to", type);
 }
 
 template <typename T>
-class Integers : public testing::Test {
- protected:
-  static constexpr int32_t kType = std::is_same_v<T, uint8_t>   ? 2
-                                   : std::is_same_v<T, int8_t>  ? 3
-                                   : std::is_same_v<T, int32_t> ? 6
-                                                                : 7;
-  static constexpr T kLow = std::numeric_limits<T>::min();
-  static constexpr T kHigh = std::numeric_limits<T>::max();
+void checkBits(int32_t type) {
+  using U = std::make_unsigned_t<T>;
+  constexpr int kBits = 8 * sizeof(T);
+  const std::vector<double> a{0, 1, -1, 12345, -12345, 1 << 24, 77, -128}, b{0, 3, 31, 4, 7, 2, 40, 65};
+  std::vector<T> x, y;
+  for (const double value : a) x.push_back(static_cast<T>(static_cast<int64_t>(value)));
+  for (const double value : b) y.push_back(static_cast<T>(static_cast<int64_t>(value)));
+  const auto run = [&](const std::string& op, const std::string& direction) {
+    ModelMaker maker(28);
+    castInput(maker, "a", {8}, type);
+    castInput(maker, "b", {8}, type);
+    auto& node =
+        maker.node(op, op == "BitwiseNot" ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"}, {"y"});
+    if (!direction.empty()) ModelMaker::set(node, "direction", direction);
+    maker.output("y", {}, type);
+    return runModel<T>(maker, {Reals(x.begin(), x.end()), Reals(y.begin(), y.end())}).at(0);
+  };
+  const auto left = run("BitShift", "LEFT"), right = run("BitShift", "RIGHT"), none = run("BitwiseNot", "");
+  const auto all = run("BitwiseAnd", ""), any = run("BitwiseOr", ""), odd = run("BitwiseXor", "");
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool inside = y[i] < kBits;
+    const T sign = static_cast<T>(x[i] < 0 ? -1 : 0);
+    EXPECT_EQ(left[i], inside ? static_cast<T>(static_cast<U>(x[i]) << y[i]) : T(0)) << i;
+    EXPECT_EQ(right[i], inside ? static_cast<T>(x[i] >> y[i]) : sign) << i;
+    EXPECT_EQ(all[i], static_cast<T>(x[i] & y[i])) << i;
+    EXPECT_EQ(any[i], static_cast<T>(x[i] | y[i])) << i;
+    EXPECT_EQ(odd[i], static_cast<T>(x[i] ^ y[i])) << i;
+    EXPECT_EQ(none[i], static_cast<T>(~x[i])) << i;
+  }
+}
 
-  Integers() {
-    const std::vector<T> values{
-        kLow, static_cast<T>(kLow + 1), 0, 1, 2, 3, 16, 100, static_cast<T>(kHigh / 2), static_cast<T>(kHigh - 1),
-        kHigh};
-    for (const T left : values) {
-      for (const T right : values) {
-        a.push_back(left);
-        b.push_back(right);
+TEST(Bits, ShiftsAndLogicAreThoseOfTheProcessor) {
+  checkBits<int32_t>(kInt32);
+  checkBits<int64_t>(kInt64);
+  checkBits<uint8_t>(2);
+}
+
+TEST(Bits, OperandsAreBroadcast) {
+  ModelMaker maker(28);
+  castInput(maker, "a", {2, 3}, kInt32);
+  castInput(maker, "b", {3}, kInt32);
+  maker.node("BitwiseXor", {"a", "b"}, {"y"});
+  maker.output("y", {}, kInt32);
+  EXPECT_EQ(runModel<int32_t>(maker, {{1, 2, 3, 4, 5, 6}, {7, 8, 9}}).at(0),
+            (std::vector<int32_t>{1 ^ 7, 2 ^ 8, 3 ^ 9, 4 ^ 7, 5 ^ 8, 6 ^ 9}));
+}
+
+TEST(Integers, ProductsAreExact) {
+  const int64_t rows = 3, inner = 5000, columns = 2;  // more terms than a float counts exactly
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> bytes(0, 255);
+  Reals a(static_cast<size_t>(rows * inner)), b(static_cast<size_t>(inner * columns));
+  for (float& value : a) value = static_cast<float>(bytes(random));
+  for (float& value : b) value = static_cast<float>(bytes(random));
+  ModelMaker maker(17);
+  castInput(maker, "a", {rows, inner}, 2);
+  castInput(maker, "b", {inner, columns}, 2);
+  const unsigned char zero = 200;
+  maker.initializer("za", {}, 2).set_raw_data(&zero, 1);
+  maker.node("MatMulInteger", {"a", "b", "za"}, {"y"});
+  maker.output("y", {}, kInt32);
+  const auto y = runModel<int32_t>(maker, {a, b}).at(0);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < inner; ++k) {
+        sum += (static_cast<int64_t>(a[static_cast<size_t>(i * inner + k)]) - zero) *
+               static_cast<int64_t>(b[static_cast<size_t>(k * columns + j)]);
+      }
+      EXPECT_EQ(y[static_cast<size_t>(i * columns + j)], sum) << i << "," << j;
+    }
+  }
+}
+
+// 520 channels of 3 x 3 places: more products than a float counts exactly, so that channels are added up in parts.
+TEST(Integers, LongConvolutionsAreExact) {
+  constexpr int64_t kChannels = 520, kSize = 4;
+  std::mt19937 random(3);
+  std::uniform_int_distribution<int> bytes(150, 255);
+  Reals x(static_cast<size_t>(kChannels * kSize * kSize)), w(static_cast<size_t>(kChannels * 9));
+  for (Reals* list : {&x, &w})
+    for (float& value : *list) value = static_cast<float>(bytes(random));
+  ModelMaker maker(17);
+  castInput(maker, "x", {1, kChannels, kSize, kSize}, 2);
+  castInput(maker, "w", {1, kChannels, 3, 3}, 2);
+  maker.node("ConvInteger", {"x", "w"}, {"y"});
+  maker.output("y", {}, kInt32);
+  const auto y = runModel<int32_t>(maker, {x, w}).at(0);
+  for (int64_t place = 0; place < 4; ++place) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < kChannels * 9; ++i) {
+      const int64_t row = place / 2 + i % 9 / 3, column = place % 2 + i % 3;
+      sum += static_cast<int64_t>(x[static_cast<size_t>((i / 9 * kSize + row) * kSize + column)]) *
+             static_cast<int64_t>(w[static_cast<size_t>(i)]);
+    }
+    EXPECT_EQ(y[static_cast<size_t>(place)], sum) << place;
+  }
+  auto& node = *maker.graph().mutable_node(2);
+  maker.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(
+      2 * kChannels);
+  maker.graph().mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(
+      2);
+  ModelMaker::set(node, "group", int64_t{2});
+  EXPECT_NE(
+      refusal(maker).find("the sum over 520 channels of 9 products of integers, in 2 groups; expected 4096 products"),
+      std::string::npos)
+      << refusal(maker);
+}
+
+// Bytes of either sign, with zero points for all, for rows and for columns.
+TEST(Integers, ProductsOfEitherSign) {
+  const int64_t rows = 5, inner = 37, columns = 6;
+  std::mt19937 random(5);
+  for (const bool signedA : {false, true}) {
+    for (const bool signedB : {false, true}) {
+      const auto draw = [&](bool isSigned, int64_t count) {
+        std::uniform_int_distribution<int> bytes(isSigned ? -128 : 0, isSigned ? 127 : 255);
+        Reals values(static_cast<size_t>(count));
+        for (float& value : values) value = static_cast<float>(bytes(random));
+        return values;
+      };
+      const Reals a = draw(signedA, rows * inner), b = draw(signedB, inner * columns);
+      const Reals za = draw(signedA, rows), zb = draw(signedB, columns);
+      const auto raw = [](const Reals& values) {
+        std::string text;
+        for (const float value : values) text.push_back(static_cast<char>(static_cast<int>(value)));
+        return text;
+      };
+      const auto type = [](bool isSigned) { return isSigned ? 3 : 2; };
+      ModelMaker maker(17);
+      castInput(maker, "a", {rows, inner}, type(signedA));
+      maker.initializer("b", {inner, columns}, type(signedB)).set_raw_data(raw(b));
+      maker.initializer("za", {rows, 1}, type(signedA)).set_raw_data(raw(za));
+      maker.initializer("zb", {columns}, type(signedB)).set_raw_data(raw(zb));
+      maker.node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
+      maker.node("MatMulInteger", {"a", "b"}, {"z"});
+      maker.output("y", {}, kInt32);
+      maker.output("z", {}, kInt32);
+      const auto outputs = runModel<int32_t>(maker, {a});
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          double with = 0, without = 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            const double x = a[static_cast<size_t>(i * inner + k)], w = b[static_cast<size_t>(k * columns + j)];
+            without += x * w;
+            with += (x - za[static_cast<size_t>(i)]) * (w - zb[static_cast<size_t>(j)]);
+          }
+          const auto at = static_cast<size_t>(i * columns + j);
+          EXPECT_EQ(outputs.at(0)[at], with) << signedA << signedB << " " << i << "," << j;
+          EXPECT_EQ(outputs.at(1)[at], without) << signedA << signedB << " " << i << "," << j;
+        }
       }
     }
   }
-  static T expected(const std::string& type, T left, T right) {
-    const auto l = static_cast<uint64_t>(left);
-    const auto r = static_cast<uint64_t>(right);
-    return static_cast<T>(type == "Add" ? l + r : type == "Sub" ? l - r : l * r);
-  }
-  ModelMaker model(const std::string& type) const {
-    ModelMaker maker;
-    const auto count = static_cast<int64_t>(a.size());
-    maker.input("a", {count}, kType);
-    maker.input("b", {count}, kType);
-    maker.node(type, {"a", "b"}, {"y"});
-    maker.output("y", {count}, kType);
-    return maker;
-  }
-  std::vector<T> a, b;
-};
+}
 
-using Types = testing::Types<uint8_t, int8_t, int32_t, int64_t>;
-TYPED_TEST_SUITE(Integers, Types);
-
-TYPED_TEST(Integers, Wrap) {
-  for (const std::string type : {"Add", "Sub", "Mul"}) {
-    const auto y = run(this->model(type), this->a, this->b);
-    ASSERT_EQ(y.size(), this->a.size());
-    for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i]))
-          << type << " of " << +this->a[i] << " and " << +this->b[i];
+// One scale and zero point for the tensor, and one for each slice of an axis.
+TEST(Quantization, UnsignedBytes) {
+  for (const bool perAxis : {false, true}) {
+    ModelMaker maker(17);
+    maker.input("x", {2, 3, 5});
+    const Reals scales = perAxis ? Reals{0.5f, 0.03f, 2.0f} : Reals{0.25f};
+    const std::string zeros = perAxis ? std::string("\x03\x80\xc8", 3) : std::string("\x11", 1);
+    const Ints shape = perAxis ? Ints{3} : Ints{};
+    maker.floats("scale", shape, scales);
+    maker.initializer("zero", shape, 2).set_raw_data(zeros);
+    for (auto* node :
+         {&maker.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"}), &maker.node("Identity", {"q"}, {"kept"}),
+          &maker.node("DequantizeLinear", {"kept", "scale", "zero"}, {"y"})}) {
+      if (node->op_type() != "Identity") ModelMaker::set(*node, "axis", int64_t{1});
     }
-  }
-}
-
-// Whether two operations are one kernel makes no difference.
-TYPED_TEST(Integers, WrapWithinAChain) {
-  ModelMaker maker = this->model("Add");
-  maker.graph().mutable_node(0)->set_output(0, "t");
-  maker.node("Max", {"t", "a"}, {"u"});
-  maker.node("Sub", {"u", "b"}, {"y"});
-  const auto y = run(maker, this->a, this->b);
-  ASSERT_EQ(y.size(), this->a.size());
-  for (size_t i = 0; i < y.size(); ++i) {
-    const auto sum = std::max(this->expected("Add", this->a[i], this->b[i]), this->a[i]);
-    EXPECT_EQ(+y[i], +this->expected("Sub", sum, this->b[i])) << +this->a[i] << " and " << +this->b[i];
-  }
-}
-
-TYPED_TEST(Integers, WrapWhenFolded) {
-  for (const std::string type : {"Add", "Sub", "Mul"}) {
-    ModelMaker maker = this->model("Add");
-    const auto count = static_cast<int64_t>(this->a.size());
-    maker.initializer("c", {count}, this->kType).set_raw_data(this->a.data(), this->a.size() * sizeof(TypeParam));
-    maker.initializer("d", {count}, this->kType).set_raw_data(this->b.data(), this->b.size() * sizeof(TypeParam));
-    maker.node(type, {"c", "d"}, {"folded"});
-    maker.graph().mutable_node(0)->set_output(0, "t");
-    maker.node("Add", {"t", "folded"}, {"y"});
-    const auto y = run(maker, std::vector<TypeParam>(this->a.size(), 0), std::vector<TypeParam>(this->a.size(), 0));
-    ASSERT_EQ(y.size(), this->a.size());
-    for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_EQ(+y[i], +this->expected(type, this->a[i], this->b[i]))
-          << type << " of " << +this->a[i] << " and " << +this->b[i];
+    ModelMaker::set(maker.node("Cast", {"q"}, {"bytes"}), "to", int64_t{1});
+    maker.output("y");
+    maker.output("bytes");
+    const Reals x = randomReals(30, 7, -40.0f, 90.0f);
+    std::vector<double> bytes, expected;
+    for (size_t i = 0; i < 30; ++i) {
+      const size_t k = perAxis ? i / 5 % 3 : 0;
+      const double zero = static_cast<unsigned char>(zeros[k]);
+      const double scaled = static_cast<double>(x[i]) / static_cast<double>(scales[k]);
+      bytes.push_back(std::clamp(std::nearbyint(scaled) + zero, 0.0, 255.0));
+      expected.push_back((bytes.back() - zero) * static_cast<double>(scales[k]));
     }
+    const auto outputs = runModel(maker, {x});
+    expectNear(outputs.at(0), expected);
+    expectNear(outputs.at(1), bytes);
   }
 }
+
+TEST(Quantization, ZeroPointsAndBlocks) {
+  ModelMaker maker(21);
+  maker.input("x", {2, 4});
+  maker.floats("scale", {2, 2}, {0.5f, 0.25f, 0.1f, 2.0f});
+  const unsigned char zeros[] = {3, 128, 0, 200};
+  maker.initializer("zero", {2, 2}, 2).set_raw_data(zeros, 4);
+  auto& quantize = maker.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"});
+  auto& dequantize = maker.node("DequantizeLinear", {"q", "scale", "zero"}, {"y"});
+  for (auto* node : {&quantize, &dequantize}) {
+    ModelMaker::set(*node, "axis", int64_t{1});
+    ModelMaker::set(*node, "block_size", int64_t{2});
+  }
+  maker.output("y");
+  const Reals x{0.25f, -9, 1.125f, 400, 0.05f, -1, 99, -500};
+  const float scales[] = {0.5f, 0.25f, 0.1f, 2.0f};
+  std::vector<double> expected;
+  for (size_t i = 0; i < 8; ++i) {
+    const size_t block = i / 4 * 2 + i % 4 / 2;
+    const double q = std::clamp<double>(std::nearbyint(x[i] / scales[block]) + zeros[block], 0.0, 255.0);
+    expected.push_back((q - zeros[block]) * scales[block]);
+  }
+  expectNear(runModel(maker, {x}).at(0), expected);
+}
+
+TEST(Formulas, QuantizedChoices) {
+  ModelMaker maker(17);
+  maker.proto().add_opset_import()->set_domain("com.microsoft");
+  maker.proto().mutable_opset_import(1)->set_version(1);
+  castInput(maker, "chosen", {4}, 9);
+  castInput(maker, "x", {4}, 2);
+  castInput(maker, "z", {4}, 2);
+  const unsigned char zero = 10;
+  maker.initializer("zero", {}, 2).set_raw_data(&zero, 1);
+  for (const auto& [name, step] : {std::pair{"a", 0.5F}, std::pair{"b", 0.25F}, std::pair{"c", 1.F}})
+    maker.floats(name, {}, {step});
+  maker.node("QLinearWhere", {"chosen", "x", "a", "zero", "z", "b", "zero", "c", "zero"}, {"y"})
+      .set_domain("com.microsoft");
+  ModelMaker::set(maker.node("Cast", {"y"}, {"whole"}), "to", int64_t{kInt32});
+  maker.output("whole", {}, kInt32);
+  EXPECT_EQ(runModel<int32_t>(maker, {{1, 0, 1, 0}, {20, 20, 4, 4}, {30, 30, 2, 2}}).at(0),
+            (std::vector<int32_t>{15, 15, 7, 8}));
+}
+
+// Operators that com.microsoft has too, under versions of its own, where they take numbers as inputs.
 
 }  // namespace
 }  // namespace tenon::parsers::onnx

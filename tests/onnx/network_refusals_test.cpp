@@ -1,41 +1,8 @@
 // One model for each message that no other test asks for; messages.py lists those that nobody does.
-#include <functional>
-
-#include "network_run.h"
+#include "refusals.h"
 
 namespace tenon::parsers::onnx {
 namespace {
-
-using Make = std::function<void(ModelMaker&)>;
-
-// The text for the parser's errors and for the network's.
-void expectRefused(const std::string& message, const Make& make, int64_t opset = 17) {
-  ModelMaker maker(opset);
-  make(maker);
-  const std::string text = refusal(maker);
-  EXPECT_NE(text.find(message), std::string::npos) << "expected: " << message << "\n" << text;
-}
-
-// A node of the given inputs: FLOAT of these shapes.
-pb::NodeProto& node(ModelMaker& maker, const std::string& type, const std::vector<Ints>& shapes,
-                    const std::string& domain = "") {
-  std::vector<std::string> names;
-  for (const Ints& shape : shapes) {
-    names.push_back("x" + std::to_string(names.size()));
-    maker.input(names.back(), shape);
-  }
-  auto& made = maker.node(type, names, {"y"}, "node");
-  made.set_domain(domain);
-  maker.output("y");
-  return made;
-}
-
-pb::NodeProto& withList(ModelMaker& maker, pb::NodeProto& node, const Ints& numbers) {
-  const std::string name = "list" + std::to_string(node.input_size());
-  maker.ints(name, {static_cast<int64_t>(numbers.size())}, numbers);
-  node.add_input(name);
-  return node;
-}
 
 TEST(Refusals, ShapesAndMovement) {
   expectRefused("entry 2 of the shape is 0 (copy the extent), but the input has rank 2", [](ModelMaker& m) {
@@ -280,100 +247,6 @@ TEST(Refusals, OtherDomains) {
     m.floats("gamma", {4}, {1, 1, 1, 1});
     made.add_input("gamma");
     made.add_output("mean");
-  });
-}
-
-void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(5);
-  *attribute->mutable_g() = inner.graph();
-}
-
-// A scan of three steps whose body has one node, of this type.
-Make scanOf(const std::string& type, bool takesAll = true) {
-  return [=](ModelMaker& m) {
-    ModelMaker body;
-    body.input("row", {2});
-    if (!takesAll) body.input("more", {2});
-    body.node(type, {"row"}, {"result"}, "inner");
-    body.output("result", {2});
-    auto& made = node(m, "Scan", {{3, 2}});
-    ModelMaker::set(made, "num_scan_inputs", int64_t{1});
-    setGraph(made, "body", body);
-  };
-}
-
-TEST(Refusals, GraphsWithinNodes) {
-  expectRefused("node 0 'inner' of its body 0 cannot be imported", scanOf("Trilu"));
-  expectRefused("the graph of attribute 'body' has 2 inputs; the node gives 1", scanOf("Relu", false));
-  expectRefused("attribute 'then_branch' has no graph", [](ModelMaker& m) {
-    m.initializer("yes", {}, 9).set_raw_data("\1", 1);
-    m.node("If", {"yes"}, {"y"});
-    m.output("y");
-  });
-}
-
-// Each function calls the one before; beyond some depth they are not inlined.
-TEST(Refusals, FunctionsThatNestTooDeep) {
-  expectRefused("nest 200 deep; expected 32 at most. Inline the functions before export", [](ModelMaker& m) {
-    m.proto().add_opset_import()->set_domain("mine");
-    m.proto().mutable_opset_import(1)->set_version(1);
-    for (int i = 0; i < 200; ++i) {
-      auto* function = m.proto().add_functions();
-      function->set_name("F" + std::to_string(i));
-      function->set_domain("mine");
-      function->add_input("a");
-      function->add_output("b");
-      auto* call = function->add_node();
-      call->set_op_type(i == 0 ? "Relu" : "F" + std::to_string(i - 1));
-      call->set_domain(i == 0 ? "" : "mine");
-      call->add_input("a");
-      call->add_output("b");
-      for (const char* domain : {"", "mine"}) {
-        auto* import = function->add_opset_import();
-        import->set_domain(domain);
-        import->set_version(std::string(domain).empty() ? 17 : 1);
-      }
-    }
-    node(m, "F199", {{2}}, "mine");
-  });
-}
-
-TEST(Refusals, FunctionsWhoseOutputNothingMakes) {
-  expectRefused("output 'b' of function 'F' is not the output of any of its nodes", [](ModelMaker& m) {
-    m.proto().add_opset_import()->set_domain("mine");
-    m.proto().mutable_opset_import(1)->set_version(1);
-    auto* function = m.proto().add_functions();
-    function->set_name("F");
-    function->set_domain("mine");
-    function->add_input("a");
-    function->add_output("b");
-    function->add_opset_import()->set_version(17);
-    auto* inner = function->add_node();
-    inner->set_op_type("Relu");
-    inner->add_input("a");
-    inner->add_output("c");
-    node(m, "F", {{2}}, "mine");
-  });
-}
-
-TEST(Refusals, FunctionsAreCheckedOnce) {
-  expectRefused("function 'F' is rejected, as at its first call", [](ModelMaker& m) {
-    m.proto().add_opset_import()->set_domain("mine");
-    m.proto().mutable_opset_import(1)->set_version(1);
-    auto* function = m.proto().add_functions();
-    function->set_name("F");
-    function->set_domain("mine");
-    function->add_input("a");
-    function->add_output("b");
-    function->add_opset_import()->set_version(17);
-    auto* odd = function->add_node();
-    odd->set_op_type("ImageDecoder");
-    odd->add_input("a");
-    odd->add_output("b");
-    node(m, "F", {{2}}, "mine");
-    m.node("F", {"x0"}, {"z"}).set_domain("mine");
   });
 }
 

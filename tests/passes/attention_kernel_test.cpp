@@ -52,6 +52,51 @@ output %y
   }
 }
 
+// Their weights are 0, and 0 times an infinite value is no number: what a softmax with a select behind it gives, too.
+TEST(AttentionKernel, RowsWithoutKeysOfInfiniteValues) {
+  const std::string head = R"g(graph "g" {
+input %q : f32[2,3,9,12]
+input %k : f32[2,3,5,12]
+input %v : f32[2,3,5,6]
+const %m : f32[9,1] = {0,0,-inf,0,0,0,-inf,0,0}
+)g";
+  const auto fused =
+      graph::parse(head + R"g(%y : f32[2,3,9,6] = attention{hasMask=true emptyIsZero=true}(%q, %k, %v, %m) "a"
+output %y
+})g");
+  const auto written = graph::parse(head + R"g(%p : f32[2,3,9,5] = matmul{transposeB=true}(%q, %k) "p"
+%s : f32[2,3,9,5] = pointwise{expr="add(x0,x1)"}(%p, %m) "s"
+%w0 : f32[2,3,9,5] = softmax{axis=3}(%s) "softmax"
+%n : bool[2,3,9,5] = pointwise{expr="isnan(x0)"}(%w0) "n"
+%w : f32[2,3,9,5] = pointwise{expr="select(x0,0,x1)"}(%n, %w0) "w"
+%y : f32[2,3,9,6] = matmul(%w, %v) "y"
+output %y
+})g");
+  auto inputs = randomInputs(fused, 2, 5);
+  inputs[2].view().storeDouble(7, std::numeric_limits<double>::infinity());
+  const auto expected = graph::evaluate(written, test::views(inputs));
+  const auto same = [&](const HostTensor& got) {
+    for (int64_t i = 0; i < 2 * 3 * 9 * 6; ++i) {
+      const double want = expected[0].view().loadDouble(i);
+      const double have = got.view().loadDouble(i);
+      const bool isNumber = i % 6 != 1 || i >= 9 * 6;
+      EXPECT_EQ(std::isfinite(want), isNumber) << i;
+      EXPECT_TRUE(std::isnan(want)   ? std::isnan(have)
+                  : std::isinf(want) ? want == have
+                                     : std::fabs(want - have) < 1e-5)
+          << i << ": " << have << ", expected " << want;
+    }
+  };
+  same(graph::evaluate(fused, test::views(inputs))[0]);
+  test::RecordingLog log;
+  for (const auto* graph : {&fused, &written}) {
+    compile::BuildOptions options;
+    options.device = "cpu";
+    options.log = &log;
+    same(test::run(runtime::Engine::make(compile::build(*graph, options), {}, log), inputs, log)[0]);
+  }
+}
+
 struct Case {
   int64_t batch, heads, queries, keys, width, columns;
 };

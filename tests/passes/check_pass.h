@@ -58,6 +58,10 @@ inline void expectClose(const graph::Graph& graph, const std::vector<HostTensor>
     const double error = test::relativeError(got[i].view(), expected[i].view());
     if (error <= tolerance) continue;
     if (noise.empty()) noise = noiseOfOutputs(graph, test::views(inputs), expected);
+    // One element may stay the same four times though its last place decides, as that of 1 - tanh(x) does.
+    constexpr uint64_t kManyTimes = 64;
+    if (error > noises * noise[i] + narrowestUnit(graph))
+      noise = noiseOfOutputs(graph, test::views(inputs), expected, kManyTimes);
     EXPECT_LE(error, noises * noise[i] + narrowestUnit(graph)) << "output " << i << " (noise " << noise[i] << ") of\n"
                                                                << graph::text(graph) << trace;
   }

@@ -17,9 +17,9 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
 // A unit of the last place of the narrowest floating type that the graph computes in.
 double narrowestUnit(const graph::Graph& graph);
 
-// Largest relative error of an output under such noise, a few times over; what a comparison may be off by is a
+// Largest relative error of an output under such noise, so many times over; what a comparison may be off by is a
 // multiple.
 std::vector<double> noiseOfOutputs(const graph::Graph& graph, std::span<const TensorView> inputs,
-                                   const std::vector<HostTensor>& expected);
+                                   const std::vector<HostTensor>& expected, uint64_t times = 4);
 
 }  // namespace tenon::passes

@@ -2,6 +2,9 @@
 #include "core/platform/processor.h"
 
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,9 +31,16 @@ bool detectVnni() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512vnni") != 0;
 }
+// Asked by hand: Clang 14 does not know the name.
+bool detectAvxVnni() {
+  constexpr unsigned kBit = 1u << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kBit) != 0;
+}
 #else
 Isa detect() { return Isa::kBaseline; }
 bool detectVnni() { return false; }
+bool detectAvxVnni() { return false; }
 #endif
 
 Isa limit() {
@@ -61,6 +71,11 @@ Isa bestIsa() {
 
 bool hasVnni() {
   static const bool kHas = bestIsa() == Isa::kAvx512 && detectVnni();
+  return kHas;
+}
+
+bool hasAvxVnni() {
+  static const bool kHas = bestIsa() >= Isa::kAvx2 && detectAvxVnni();
   return kHas;
 }
 

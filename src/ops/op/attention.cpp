@@ -142,11 +142,11 @@ void Attention::evaluate(const EvalContext& context) const {
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
       row[static_cast<size_t>(t)] = capped(sum * scale) + (hasMask ? mask[static_cast<size_t>(at)] : 0);
     }
-    const bool isZero = !softmax(row) && emptyIsZero;
+    if (!softmax(row) && emptyIsZero) std::fill(row.begin(), row.end(), 0);
     const int64_t target = ((batch * qs.rows + s) * qs.heads + head) * vs.width;
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
-      for (int64_t t = 0; t < seen && !isZero; ++t)
+      for (int64_t t = 0; t < seen; ++t)
         sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }

@@ -12,8 +12,10 @@ namespace tenon::ops {
 // on its own columns. The mask broadcasts (aligned at the right) to the scores: [...,S,T], with heads [...,H,S,T];
 // -infinity leaves a key out. When packed (with heads, D = E), the only operand before the mask is [...,S,3*H*D]: the
 // columns of q, of k, of v. When causal, row s of q sees the keys 0 to s only. A row that leaves all keys out is NaN,
-// as the softmax operator's; with emptyIsZero it is 0, and so is any other whose softmax is no number. With a softcap c
-// above 0, scores are c * tanh(scale * q k^T / c) before the mask is added.
+// as the softmax operator's; with emptyIsZero the weights of such a row, and of any other whose softmax is no number,
+// are 0: so is the result where the values are finite, and NaN where one of them is not, as in any product. On a GPU a
+// row with a score that is NaN may be NaN or 0, whatever its values. With a softcap c above 0, scores are c *
+// tanh(scale * q k^T / c) before the mask is added.
 struct Attention {
   static constexpr std::string_view kName = "attention";
   int64_t heads = 0;

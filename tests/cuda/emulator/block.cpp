@@ -14,6 +14,7 @@
 namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
+constexpr size_t kWordBytes = 64;  // kEmulatedWord of intrinsics.cuh
 
 enum class Waits { kNo, kBlock, kWarp, kCluster, kPause, kDone };
 
@@ -21,28 +22,68 @@ struct Thread {
   std::unique_ptr<char[]> stack;
   ucontext_t context;
   jmp_buf resume;
+  EmulatedSize index{};
   bool started = false;
   Waits waits = Waits::kNo;
-  char word[32];                      // what it shows to its warp
+  unsigned shown = 0;                 // words so far
   unsigned arrivals = 0, passed = 0;  // at the barrier of the cluster
+};
+struct Warp {
+  unsigned waiting = 0, ended = 0;  // of its threads
+  bool isWhole = false;             // all 32 had shown a word when they were released last
 };
 
 struct Block {
   EmulatedKernel kernel = nullptr;
   EmulatedState* state = nullptr;
   const void* parameters = nullptr;
-  std::vector<Thread> threads;  // of all blocks of a cluster
+  std::vector<Thread> threads;       // of all blocks of a cluster come first; those of larger ones wait for the next
+  size_t count = 0;                  // of the former
+  std::vector<Warp> warps;           // each 32 of those
+  std::unique_ptr<char[]> words[2];  // what each thread shows to its warp, the next one while others read the last one
   size_t perBlock = 0;
   size_t current = 0;
+  size_t ended = 0;
   jmp_buf scheduler;
-  ucontext_t start;
+
+  Warp& warp() { return warps[current / 32]; }
 };
 Block block;
+
+void threadMain();
+
+[[noreturn]] void start(Thread& thread) {
+  const auto index = static_cast<size_t>(&thread - block.threads.data());
+  // Frames at equal places of a page would share a few lines of the L1 cache.
+  const size_t shift = index * 37 % 64 * 64;
+  thread.started = true;
+  getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.get();
+  thread.context.uc_stack.ss_size = kStackBytes - shift;
+  makecontext(&thread.context, threadMain, 0);
+  setcontext(&thread.context);
+  std::abort();
+}
+
+// Goes on with the next thread from there on that waits for nothing; without one, with the scheduler.
+[[noreturn]] void goOnFrom(size_t index) {
+  while (index < block.count && block.threads[index].waits != Waits::kNo) ++index;
+  if (index == block.count) _longjmp(block.scheduler, 1);
+  block.current = index;
+  auto& thread = block.threads[index];
+  auto& state = *block.state;
+  const auto inCluster = static_cast<unsigned>(index / block.perBlock);
+  state.block.x = state.block.x / state.blocksOfCluster * state.blocksOfCluster + inCluster;
+  state.blockOfCluster = inCluster;
+  state.thread = thread.index;
+  if (thread.started) _longjmp(thread.resume, 1);
+  start(thread);
+}
 
 void giveWay(Waits why) {
   auto& self = block.threads[block.current];
   self.waits = why;
-  if (_setjmp(self.resume) == 0) _longjmp(block.scheduler, 1);
+  if (_setjmp(self.resume) == 0) goOnFrom(block.current + 1);
 }
 
 void barrier() { giveWay(Waits::kBlock); }
@@ -53,72 +94,56 @@ void waitForCluster() {
   giveWay(Waits::kCluster);
 }
 
-void show(const void* mine, size_t bytes) {
-  std::memcpy(block.threads[block.current].word, mine, bytes);
-  giveWay(Waits::kWarp);
+// Ends the program where a lane has ended before it showed what the current one reads.
+void checkShown(size_t lane) {
+  const size_t from = block.current / 32 * 32 + lane;
+  if (from < block.count && block.threads[from].shown >= block.threads[block.current].shown) return;
+  std::fprintf(stderr, "emulator: thread %zu reads from lane %zu, which has ended\n", block.current, lane);
+  std::abort();
 }
 
-void read(int lane, void* other, size_t bytes) {
-  const size_t self = block.current;
-  const size_t from = self / 32 * 32 + static_cast<size_t>(lane);
-  if (from >= block.threads.size() || block.threads[from].waits == Waits::kDone) {
-    std::fprintf(stderr, "emulator: thread %zu reads from lane %d, which has ended\n", self, lane);
-    std::abort();
-  }
-  std::memcpy(other, block.threads[from].word, bytes);
+// Shows a word and waits for the warp; the words of the warp. Nobody shows the next but one before all have read.
+const char* show(const void* mine, size_t bytes) {
+  char* const words = block.words[block.threads[block.current].shown++ % 2].get();
+  std::memcpy(words + block.current * kWordBytes, mine, bytes);
+  ++block.warp().waiting;
+  giveWay(Waits::kWarp);
+  return words + block.current / 32 * 32 * kWordBytes;
 }
 
 void exchange(const void* mine, void* other, size_t bytes, int lane) {
-  show(mine, bytes);
-  read(lane, other, bytes);
-  giveWay(Waits::kWarp);  // nobody may overwrite its word before all have read
+  const char* const words = show(mine, bytes);
+  checkShown(static_cast<size_t>(lane));
+  std::memcpy(other, words + static_cast<size_t>(lane) * kWordBytes, bytes);
 }
 
-void collect(const void* mine, void* all, size_t bytes) {
-  show(mine, bytes);
-  for (int lane = 0; lane < 32; ++lane) read(lane, static_cast<char*>(all) + static_cast<size_t>(lane) * bytes, bytes);
-  giveWay(Waits::kWarp);
+const char* collect(const void* mine, size_t bytes) {
+  const char* const words = show(mine, bytes);
+  for (size_t lane = 0; lane < 32 && !block.warp().isWhole; ++lane) checkShown(lane);
+  return words;
 }
 
 // Stays for the next block: to make a context costs system calls.
 void threadMain() {
   for (;;) {
     block.kernel(block.parameters);
+    ++block.warp().ended;
+    ++block.ended;
     giveWay(Waits::kDone);
   }
-}
-
-void resume(size_t index, EmulatedSize size) {
-  block.current = index;
-  auto& thread = block.threads[index];
-  const auto flat = static_cast<unsigned>(index % block.perBlock);
-  const auto inCluster = static_cast<unsigned>(index / block.perBlock);
-  block.state->block.x = block.state->block.x / block.state->blocksOfCluster * block.state->blocksOfCluster + inCluster;
-  block.state->blockOfCluster = inCluster;
-  block.state->thread = {flat % size.x, flat / size.x % size.y, flat / size.x / size.y};
-  if (_setjmp(block.scheduler) != 0) return;
-  if (thread.started) _longjmp(thread.resume, 1);
-  thread.started = true;
-  getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = thread.stack.get();
-  thread.context.uc_stack.ss_size = kStackBytes;
-  makecontext(&thread.context, threadMain, 0);
-  setcontext(&thread.context);
 }
 
 // Lets those go on whose partners have all arrived; whether there were any.
 bool releaseWarps() {
   bool any = false;
-  for (size_t first = 0; first < block.threads.size(); first += 32) {
-    const size_t last = std::min(first + 32, block.threads.size());
-    bool all = true;
-    bool some = false;
-    for (size_t i = first; i < last; ++i) {
-      some = some || block.threads[i].waits == Waits::kWarp;
-      all = all && (block.threads[i].waits == Waits::kWarp || block.threads[i].waits == Waits::kDone);
-    }
-    if (!some || !all) continue;
+  for (size_t w = 0; w < block.warps.size(); ++w) {
+    const size_t first = w * 32;
+    const size_t last = std::min(first + 32, block.count);
+    auto& warp = block.warps[w];
+    if (warp.waiting == 0 || warp.waiting + warp.ended < last - first) continue;
     any = true;
+    warp.isWhole = warp.waiting == 32;
+    warp.waiting = 0;
     for (size_t i = first; i < last; ++i) {
       if (block.threads[i].waits == Waits::kWarp) block.threads[i].waits = Waits::kNo;
     }
@@ -141,17 +166,19 @@ bool releaseBlock(size_t first) {
 
 bool releaseBlocks() {
   bool any = false;
-  for (size_t first = 0; first < block.threads.size(); first += block.perBlock) any = releaseBlock(first) || any;
+  for (size_t first = 0; first < block.count; first += block.perBlock) any = releaseBlock(first) || any;
   return any;
 }
 
 bool releaseCluster() {
   unsigned least = ~0u;
-  for (const auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    const auto& thread = block.threads[i];
     if (thread.waits != Waits::kDone) least = std::min(least, thread.arrivals);
   }
   bool any = false;
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     if (thread.waits != Waits::kCluster || thread.passed > least) continue;
     thread.waits = Waits::kNo;
     any = true;
@@ -162,7 +189,8 @@ bool releaseCluster() {
 // Those that paused look again; whether there were any.
 bool goOn() {
   bool any = false;
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     if (thread.waits != Waits::kPause) continue;
     thread.waits = Waits::kNo;
     any = true;
@@ -170,19 +198,18 @@ bool goOn() {
   return any;
 }
 
-void runCluster(EmulatedSize size) {
+void runCluster() {
   constexpr int kMostPauses = 1 << 16;  // in which nobody else goes on
-  for (auto& thread : block.threads) {
+  for (size_t i = 0; i < block.count; ++i) {
+    auto& thread = block.threads[i];
     thread.waits = Waits::kNo;
-    thread.arrivals = thread.passed = 0;
+    thread.shown = thread.arrivals = thread.passed = 0;
   }
-  for (int pauses = 0; pauses < kMostPauses;) {
-    bool done = true;
-    for (size_t i = 0; i < block.threads.size(); ++i) {
-      if (block.threads[i].waits == Waits::kNo) resume(i, size);
-      done = done && block.threads[i].waits == Waits::kDone;
-    }
-    if (done) return;
+  for (auto& warp : block.warps) warp = {};
+  block.ended = 0;
+  for (volatile int pauses = 0; pauses < kMostPauses;) {
+    if (_setjmp(block.scheduler) == 0) goOnFrom(0);
+    if (block.ended == block.count) return;
     const bool warps = releaseWarps();
     const bool blocks = releaseBlocks();
     const bool cluster = releaseCluster();
@@ -194,6 +221,16 @@ void runCluster(EmulatedSize size) {
   std::abort();
 }
 
+void needThreads(size_t count) {
+  block.count = count;
+  block.warps.resize((count + 31) / 32);
+  if (count <= block.threads.size()) return;
+  const size_t before = block.threads.size();
+  block.threads.resize(count);
+  for (size_t i = before; i < count; ++i) block.threads[i].stack.reset(new char[kStackBytes]);
+  for (auto& words : block.words) words.reset(new char[count * kWordBytes]);
+}
+
 }  // namespace
 
 void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, EmulatedSize size, const void* parameters,
@@ -203,10 +240,10 @@ void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, Emu
   block.parameters = parameters;
   block.perBlock = size_t{size.x} * size.y * size.z;
   const size_t count = block.perBlock * cluster;
-  if (block.threads.size() != count) {
-    block.threads.clear();
-    block.threads.resize(count);
-    for (auto& thread : block.threads) thread.stack.reset(new char[kStackBytes]);
+  needThreads(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto flat = static_cast<unsigned>(i % block.perBlock);
+    block.threads[i].index = {flat % size.x, flat / size.x % size.y, flat / size.x / size.y};
   }
   state.blockSize = size;
   state.gridSize = grid;
@@ -221,7 +258,7 @@ void runGrid(EmulatedKernel kernel, EmulatedState& state, EmulatedSize grid, Emu
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; x += cluster) {
         state.block = {x, y, z};
-        runCluster(size);
+        runCluster();
       }
     }
   }

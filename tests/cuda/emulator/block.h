@@ -11,7 +11,7 @@ struct EmulatedState {
   EmulatedSize thread, block, blockSize, gridSize;
   void (*barrier)();
   void (*exchange)(const void* mine, void* other, size_t bytes, int lane);
-  void (*collect)(const void* mine, void* all, size_t bytes);
+  const char* (*collect)(const void* mine, size_t bytes);
   unsigned blockOfCluster, blocksOfCluster;
   void (*pause)();
   void (*arriveAtCluster)();

@@ -79,6 +79,9 @@ EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argum
   return enqueue(stream, [=] { function(argument); });
 }
 
+// Modules that are loaded now; no function of a driver.
+std::atomic<unsigned long> modules = 0;
+EXPORT unsigned long emulatedModules() { return modules; }
 EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   if (std::memcmp(image, "\177ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
   // The length of a shared library: the section headers come last.
@@ -97,6 +100,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   void* library = written ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
   unlink(name);
   if (library == nullptr) return std::fprintf(stderr, "emulator: %s\n", dlerror()), CUDA_ERROR_INVALID_IMAGE;
+  ++modules;
   *module = new CUmod_st{library, static_cast<EmulatedState*>(dlsym(library, "tenon_emulator"))};
   return CUDA_SUCCESS;
 }
@@ -109,6 +113,7 @@ EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned
   return result;
 }
 EXPORT CUresult cuModuleUnload(CUmodule module) {
+  --modules;
   dlclose(module->library);
   delete module;
   return CUDA_SUCCESS;
@@ -129,6 +134,7 @@ EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* of
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+EXPORT CUresult cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) { return *value = 0, CUDA_SUCCESS; }
 // Kernels launched so far; no function of a driver.
 std::atomic<unsigned long> launches = 0;
 EXPORT unsigned long emulatedLaunches() { return launches; }

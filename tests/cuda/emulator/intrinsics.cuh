@@ -2,12 +2,17 @@
 // them for each thread and tells them by tenon_emulator which one they are.
 #pragma once
 
+#include <cstddef>
+// Of the special functions of C++17, which take as long to read as all else here, kernels use none.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#define _GLIBCXX_USE_STD_SPEC_FUNCS 0
 #include <math.h>  // the C++ one: overloads for float
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef decltype(sizeof(0)) size_type;
+constexpr int kEmulatedWord = 64;  // bytes that a lane can show to its warp
 struct EmulatedIndex {
   unsigned x, y, z;
 };
@@ -15,7 +20,7 @@ struct Emulator {
   EmulatedIndex thread, block, blockSize, gridSize;
   void (*barrier)();                                                           // __syncthreads
   void (*exchange)(const void* mine, void* other, size_type bytes, int lane);  // with a lane of the warp
-  void (*collect)(const void* mine, void* all, size_type bytes);               // of all lanes of the warp
+  const char* (*collect)(const void* mine, size_type bytes);  // of all lanes, kEmulatedWord apart, until the next one
   unsigned blockOfCluster, blocksOfCluster;
   void (*pause)();            // lets the other threads go on; the thread asks again for what it waits for
   void (*arriveAtCluster)();  // and the wait for all threads of all its blocks to arrive as often
@@ -77,10 +82,12 @@ inline T max(T a, T b) {
 inline void storeAtOnce(void* to, const unsigned (&words)[4]) { memcpy(to, words, 16); }
 inline void fetchLine(const void*) {}
 inline int opaque(int value) { return value; }
-inline float halfToFloat(unsigned short bits) {
-  _Float16 value;
-  memcpy(&value, &bits, 2);
-  return (float)value;
+// The compiler's own conversion is a call where the host's instructions have none. Exact: halves below the normal ones
+// are normal floats.
+inline float halfToFloat(unsigned short half) {
+  const float magnitude = __int_as_float((half & 0x7fff) << 13) * 0x1p112f;
+  const int bits = (half & 0x7c00) == 0x7c00 ? (half & 0x7fff) << 13 | 0x7f800000 : __float_as_int(magnitude);
+  return __int_as_float(bits | (half & 0x8000) << 16);
 }
 inline unsigned short floatToHalf(float value) {
   const _Float16 narrow = (_Float16)value;
@@ -164,10 +171,9 @@ inline unsigned addGlobal(unsigned* to, unsigned value) { return addShared(to, v
 inline void setShared(unsigned* to, unsigned bits) { *to |= bits; }
 inline unsigned votesOf(bool holds) {
   const unsigned char mine = holds;
-  unsigned char all[32];
-  tenon_emulator.collect(&mine, all, sizeof mine);
+  const char* const all = tenon_emulator.collect(&mine, sizeof mine);
   unsigned bits = 0;
-  for (int lane = 0; lane < 32; ++lane) bits |= (unsigned)all[lane] << lane;
+  for (int lane = 0; lane < 32; ++lane) bits |= (unsigned)all[lane * kEmulatedWord] << lane;
   return bits;
 }
 inline int countBits(unsigned bits) { return __builtin_popcount(bits); }

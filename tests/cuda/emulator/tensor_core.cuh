@@ -56,14 +56,14 @@ inline void waitForWarp() { shuffleXor(0, 1); }
 
 inline void emulatedLoad(unsigned (&r)[4], const void* row, bool transposed) {
   emulatedCheck((size_type)row % 16 == 0, "a row of a matrix is not aligned");
-  const unsigned char* rows[32];
-  tenon_emulator.collect(&row, rows, sizeof(row));
+  const char* const all = tenon_emulator.collect(&row, sizeof(row));
+  const auto rowOf = [&](int lane) { return *(const unsigned char* const*)(all + lane * kEmulatedWord); };
   const int high = emulatedLane() / 4;
   const int low = emulatedLane() % 4 * 2;
   for (int i = 0; i < 4; ++i) {
     unsigned short pair[2];
     for (int k = 0; k < 2; ++k)
-      memcpy(&pair[k], rows[8 * i + (transposed ? low + k : high)] + 2 * (transposed ? high : low + k), 2);
+      memcpy(&pair[k], rowOf(8 * i + (transposed ? low + k : high)) + 2 * (transposed ? high : low + k), 2);
     memcpy(&r[i], pair, 4);
   }
 }
@@ -109,25 +109,32 @@ struct EmulatedRegister<tf32> {
 
 template <typename T>
 inline void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  constexpr int n = EmulatedRegister<T>::kElements;
   struct Operands {
-    unsigned a[4], b[2];
+    float a[4 * n], b[2 * n];
   };
-  const Operands mine{{a[0], a[1], a[2], a[3]}, {b0, b1}};
-  Operands all[32];
-  tenon_emulator.collect(&mine, all, sizeof(mine));
-  const int n = EmulatedRegister<T>::kElements;
-  const int g = emulatedLane() / 4;
+  static_assert(sizeof(Operands) <= kEmulatedWord, "what a lane can show");
+  Operands mine;
+  for (int k = 0; k < n; ++k) {
+    for (int i = 0; i < 4; ++i) mine.a[i * n + k] = EmulatedRegister<T>::element(a[i], k);
+    mine.b[k] = EmulatedRegister<T>::element(b0, k);
+    mine.b[n + k] = EmulatedRegister<T>::element(b1, k);
+  }
+  const char* const all = tenon_emulator.collect(&mine, sizeof(mine));
+  const auto of = [&](int lane) -> const Operands& { return *(const Operands*)(all + lane * kEmulatedWord); };
+  const int g = emulatedLane() / 4;  // rows g, g + 8, columns t, t + 1
   const int t = emulatedLane() % 4 * 2;
-  for (int half = 0; half < 2; ++half) {  // rows g, g + 8
-    for (int column = t; column < t + 2; ++column) {
-      float sum = c[2 * half + column - t];
-      for (int k = 0; k < 8 * n; ++k) {  // in the first or second four registers' columns
-        const int side = k / (4 * n);
-        const int lane = k % (4 * n) / n;
-        const float left = EmulatedRegister<T>::element(all[4 * g + lane].a[half + 2 * side], k % n);
-        sum += left * EmulatedRegister<T>::element(all[4 * column + lane].b[side], k % n);
+  for (int side = 0; side < 2; ++side) {  // in the first or second four registers' columns
+    for (int lane = 0; lane < 4; ++lane) {
+      const float* const rows = of(4 * g + lane).a + 2 * side * n;
+      const float* const left = of(4 * t + lane).b + side * n;
+      const float* const right = of(4 * t + 4 + lane).b + side * n;
+      for (int k = 0; k < n; ++k) {
+        c[0] += rows[k] * left[k];
+        c[1] += rows[k] * right[k];
+        c[2] += rows[n + k] * left[k];
+        c[3] += rows[n + k] * right[k];
       }
-      c[2 * half + column - t] = sum;
     }
   }
 }

@@ -119,15 +119,13 @@ class AttentionInstance final : public runtime::KernelInstance {
       const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
       prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
       sums[i] = functions_.softmax(row, columns);
+      if (!op_.emptyIsZero || sums[i] > 0) continue;
+      std::fill(row, row + columns, 0.f);  // weights of 0, which still make NaN of an infinite value
+      sums[i] = 1;
     }
     functions_.product(scores, padded_, v, v_.step, out, out_.step, rows, v_.width, seen);
     for (int64_t i = 0; i < rows; ++i) {
-      float* row = out + i * out_.step;
-      if (op_.emptyIsZero && !(sums[i] > 0)) {
-        std::fill(row, row + v_.width, 0.f);
-      } else {
-        functions_.scale(row, v_.width, k_.rows == 0 ? 0 : 1 / sums[i]);
-      }
+      functions_.scale(out + i * out_.step, v_.width, k_.rows == 0 ? 0 : 1 / sums[i]);
     }
   }
 

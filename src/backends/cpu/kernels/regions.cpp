@@ -226,7 +226,7 @@ class LoopInstance final : public runtime::KernelInstance {
 class IfKernel final : public RegionsKernel {
  public:
   IfKernel(const ops::If& choice, const runtime::KernelLoad& load)
-      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, regionLoad(load)),
+      : RegionsKernel(std::vector{choice.then, choice.otherwise}, 1, 0, regionLoad(load)),
         choice_(choice),
         isTrial_(load.trial) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
@@ -242,7 +242,7 @@ class LoopKernel final : public RegionsKernel {
  public:
   LoopKernel(const ops::Loop& loop, const runtime::KernelLoad& load)
       : RegionsKernel(std::vector{loop.next, loop.tested() ? loop.test : unasked(loop)}, loop.counted ? 1 : 0,
-                      regionLoad(load)),
+                      static_cast<size_t>(loop.states) + loop.slices.size(), regionLoad(load)),
         loop_(loop) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<LoopInstance>(*this, loop_);

@@ -2,6 +2,8 @@
 #include "backends/cuda/driver/compiler.h"
 
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -12,6 +14,7 @@
 #include "backends/cuda/driver/cuda_device.h"
 #include "core/environment.h"
 #include "core/error.h"
+#include "plan/checksum.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -61,6 +64,43 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
   if (code.empty())
     throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
   return code;
+}
+
+void unload(CUmodule module) { driver().moduleUnload(module); }
+
+// The module of such code, which stays on the device as long as somebody has it. The mutex of each code is held while
+// it is loaded.
+std::shared_ptr<CUmod_st> loadedOnce(std::span<const std::byte> code) {
+  struct Loaded {
+    std::mutex mutex;
+    std::weak_ptr<CUmod_st> module;
+  };
+  struct Known {
+    std::mutex mutex;
+    std::map<std::array<uint64_t, 3>, std::shared_ptr<Loaded>> modules;  // by length and two hashes
+  };
+  static auto* const kKnown = new Known;
+  constexpr size_t kMost = 1024;
+  const std::string_view text(reinterpret_cast<const char*>(code.data()), code.size());
+  std::shared_ptr<Loaded> place;
+  {
+    const std::lock_guard lock(kKnown->mutex);
+    if (kKnown->modules.size() >= kMost)
+      std::erase_if(kKnown->modules,
+                    [](const auto& known) { return known.second.use_count() == 1 && known.second->module.expired(); });
+    auto& known =
+        kKnown->modules[{code.size(), plan::checksum(code.data(), code.size()), std::hash<std::string_view>()(text)}];
+    if (known == nullptr) known = std::make_shared<Loaded>();
+    place = known;
+  }
+  const std::lock_guard lock(place->mutex);
+  auto module = place->module.lock();
+  if (module != nullptr) return module;
+  CUmodule loaded = nullptr;
+  check(driver().moduleLoadData(&loaded, code.data()), "cuModuleLoadData");
+  module.reset(loaded, &unload);
+  place->module = module;
+  return module;
 }
 
 }  // namespace
@@ -126,17 +166,21 @@ Module::Module(std::span<const std::byte> code, const Code& source) {
     own = compile(source.source(), computeCapability());
     code = own;
   }
-  check(driver().moduleLoadData(&module_, code.data()), "cuModuleLoadData");
+  module_ = loadedOnce(code);
 }
 
 Module::Module(std::span<const std::byte> code) {
   makeCurrent();
   std::string text(reinterpret_cast<const char*>(code.data()), code.size());  // PTX ends with a zero
   std::array<char, 4096> log{};
+  CUmodule module = nullptr;
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
-  const CUresult result = driver().moduleLoadDataEx(&module_, text.c_str(), 2, options, values);
-  if (result == CUDA_SUCCESS) return;
+  const CUresult result = driver().moduleLoadDataEx(&module, text.c_str(), 2, options, values);
+  if (result == CUDA_SUCCESS) {
+    module_.reset(module, &unload);
+    return;
+  }
   if (result == CUDA_ERROR_OUT_OF_MEMORY) check(result, "cuModuleLoadDataEx");
   const char* reason = nullptr;
   driver().getErrorString(result, &reason);
@@ -145,17 +189,15 @@ Module::Module(std::span<const std::byte> code) {
                     log.data());
 }
 
-Module::~Module() { driver().moduleUnload(module_); }
-
 CUfunction Module::function(const std::string& name) const {
   CUfunction result = nullptr;
-  check(driver().moduleGetFunction(&result, module_, name.c_str()), name.c_str());
+  check(driver().moduleGetFunction(&result, module_.get(), name.c_str()), name.c_str());
   return result;
 }
 
 CUfunction Module::find(const std::string& name) const {
   CUfunction result = nullptr;
-  const CUresult status = driver().moduleGetFunction(&result, module_, name.c_str());
+  const CUresult status = driver().moduleGetFunction(&result, module_.get(), name.c_str());
   if (status == CUDA_ERROR_NOT_FOUND) return nullptr;
   check(status, "cuModuleGetFunction");
   return result;
@@ -165,6 +207,12 @@ void allowSharedBytes(CUfunction function, size_t bytes) {
   // 48 KiB need no asking, but the kernel's own arrays and what the driver reserves count among them.
   constexpr size_t kAlways = 32 << 10;
   if (bytes <= kAlways) return;
+  static auto* const kMutex = new std::mutex;
+  const std::lock_guard lock(*kMutex);
+  int allowed = 0;
+  check(driver().functionGetAttribute(&allowed, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function),
+        "cuFuncGetAttribute");
+  if (allowed >= static_cast<int>(bytes)) return;
   check(
       driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
       "cuFuncSetAttribute");

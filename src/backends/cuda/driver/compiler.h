@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,20 +37,21 @@ std::vector<std::byte> compile(const std::string& source, int capability);
 // tests.
 std::string codeKey(const std::string& source, int capability);
 
-// Machine code on the device. `code` for this chip, or empty: then `source` is compiled.
+// Machine code on the device.
 class Module {
  public:
+  // Our own: `code` for this chip, or empty, then `source` is compiled. Equal code is on the device once, for all
+  // kernels of all engines: it has no variables.
   Module(std::span<const std::byte> code, const Code& source);
   // Of somebody else: PTX or a cubin. Throws Unsupported with what the driver says of it.
   explicit Module(std::span<const std::byte> code);
-  ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
   CUfunction function(const std::string& name) const;  // throws InternalError when there is none
   CUfunction find(const std::string& name) const;      // null when there is none
 
  private:
-  CUmodule module_ = nullptr;
+  std::shared_ptr<CUmod_st> module_;
 };
 
 // Threads of a block, so that a small launch still reaches every multiprocessor of a large chip: 256, or fewer down to
@@ -96,6 +98,7 @@ void launchThreads(CUfunction function, int64_t threads, Parameters* parameters,
 // The next launch of this thread is not set up while the one before it on its stream still runs: between the two the
 // stream waits for another one.
 void launchNextInOrder() noexcept;
-void allowSharedBytes(CUfunction function, size_t bytes);  // throws Error where the chip has less
+// At least so many; others may launch the function with more. Throws Error where the chip has less.
+void allowSharedBytes(CUfunction function, size_t bytes);
 
 }  // namespace tenon::backends::cuda

@@ -104,6 +104,7 @@ const Driver& driver() {
     get("cuMemsetD8Async", d->memsetAsync);
     get("cuLaunchHostFunc", d->launchHostFunction);
     get("cuFuncSetAttribute", d->functionSetAttribute);
+    get("cuFuncGetAttribute", d->functionGetAttribute);
     std::string absent;
     findFunction(library, "cuLaunchKernelEx", d->launchKernelEx, absent);
     findFunction(library, "cuTensorMapEncodeTiled", d->tensorMapEncodeTiled, absent);

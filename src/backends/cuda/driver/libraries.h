@@ -56,6 +56,7 @@ struct Driver {
   decltype(&::cuMemsetD8Async) memsetAsync;
   decltype(&::cuLaunchHostFunc) launchHostFunction;
   decltype(&::cuFuncSetAttribute) functionSetAttribute;
+  decltype(&::cuFuncGetAttribute) functionGetAttribute;
   decltype(&::cuMemGetAddressRange) memGetAddressRange;  // null where the driver lacks it
   // Size of a kernel's parameter; declared here, since older toolkits lack it. Null where the driver lacks it.
   CUresult (*functionParameter)(CUfunction function, size_t index, size_t* offset, size_t* bytes);

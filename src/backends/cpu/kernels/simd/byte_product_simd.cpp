@@ -223,7 +223,7 @@ void vnniTile(const ByteTile& t) {
   }
 }
 
-ByteTileFunction best() { return __builtin_cpu_supports("avxvnni") ? vnniTile : tile; }
+ByteTileFunction best() { return platform::hasAvxVnni() ? vnniTile : tile; }
 
 #else
 

@@ -54,6 +54,8 @@ KERNEL(tenon_attention, AttentionParameters) {
     }
     __syncthreads();
   }
+  // Without a sum the result is that of weights of 0: NaN where a value is infinite.
   const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
-  for (int c = thread; c < p.valueWidth; c += kThreads) store<X>(p.y, y + c, isZero ? 0.f : result[c] / sum);
+  for (int c = thread; c < p.valueWidth; c += kThreads)
+    store<X>(p.y, y + c, isZero ? (sum == 0.f ? result[c] : 0.f) : result[c] / sum);
 }

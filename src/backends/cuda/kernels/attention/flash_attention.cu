@@ -142,7 +142,8 @@ struct Columns {
     const float inverse = 1.f / sum;
     Pack<X, kPack> result;
 #pragma unroll
-    for (int i = 0; i < kPack; ++i) result.e[i] = Element<X>::store(isZero ? 0.f : value[i] * inverse);
+    for (int i = 0; i < kPack; ++i)
+      result.e[i] = Element<X>::store(isZero ? (sum == 0.f ? value[i] : 0.f) : value[i] * inverse);
     return result;
   }
 };

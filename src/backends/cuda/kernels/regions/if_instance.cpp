@@ -9,7 +9,7 @@
 namespace tenon::backends::cuda {
 
 IfKernel::IfKernel(const ops::If& choice, const runtime::KernelLoad& load)
-    : RegionKernel(std::vector{choice.then, choice.otherwise}, 1, load), op_(choice), isTrial_(load.trial) {
+    : RegionKernel(std::vector{choice.then, choice.otherwise}, 1, 0, load), op_(choice), isTrial_(load.trial) {
   if (!load.constants.empty()) condition_ = constantInteger(load.constants[0]);
 }
 

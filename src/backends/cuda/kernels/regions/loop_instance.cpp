@@ -29,7 +29,8 @@ void fillWithZeros(void* from, size_t bytes, void* stream) {
 }  // namespace
 
 LoopKernel::LoopKernel(const ops::Loop& loop, const runtime::KernelLoad& load)
-    : RegionKernel(std::vector{loop.next, loop.tested() ? loop.test : unasked(loop)}, loop.counted ? 1 : 0, load),
+    : RegionKernel(std::vector{loop.next, loop.tested() ? loop.test : unasked(loop)}, loop.counted ? 1 : 0,
+                   static_cast<size_t>(loop.states) + loop.slices.size(), load),
       loop_(loop) {
   if (loop.counted && !load.constants.empty()) count_ = constantInteger(load.constants[0]);
 }

@@ -41,8 +41,9 @@ std::span<const std::byte> ownCodeOf(const runtime::KernelLoad& load) {
 
 }  // namespace
 
-RegionKernel::RegionKernel(std::span<const ops::Region> regions, size_t first, const runtime::KernelLoad& load)
-    : RegionsKernel(regions, first, checkedLoad(load)), module_(ownCodeOf(load), moveCode()) {}
+RegionKernel::RegionKernel(std::span<const ops::Region> regions, size_t first, size_t changing,
+                           const runtime::KernelLoad& load)
+    : RegionsKernel(regions, first, changing, checkedLoad(load)), module_(ownCodeOf(load), moveCode()) {}
 
 int64_t ReadBack::integer(DataType type, const void* element, void* stream) {
   auto* const on = static_cast<CUstream>(stream);

@@ -17,7 +17,7 @@ constexpr size_t kRegionAlignment = 256;
 // Kernels of two regions, and the code that moves what enters and leaves them.
 class RegionKernel : public runtime::RegionsKernel {
  public:
-  RegionKernel(std::span<const ops::Region> regions, size_t first, const runtime::KernelLoad& load);
+  RegionKernel(std::span<const ops::Region> regions, size_t first, size_t changing, const runtime::KernelLoad& load);
   const Module& module() const { return module_; }
 
  private:
