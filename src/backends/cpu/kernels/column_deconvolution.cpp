@@ -2,11 +2,13 @@
 // channel the products of all pixels with each element of the window, by tiles, which are then added where they belong.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/row_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "ops/op/deconvolution.h"
@@ -130,7 +132,9 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
       const int64_t image = job / channels;
       const int64_t channel = image % kernel_.op.groups * channels + job % channels;
       float* const plane = y + job * outPixels_;
-      std::fill_n(plane, outPixels_, bias != nullptr ? bias[channel] : 0.f);
+      const float start = bias != nullptr ? bias[channel] : 0.f;
+      if (kernel_.isPlain && axes_[2].stride == 1) return gather(x + image * kernel_.depth * pixels_, start, plane);
+      std::fill_n(plane, outPixels_, start);
       if (kernel_.isPlain) return add(x + image * kernel_.depth * pixels_, pixels_, 0, pixels_, plane);
       channelOf(panels + image * imageFloats_, weights + channel * kernel_.elements * kernel_.depth, plane);
     });
@@ -145,6 +149,11 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
     int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, before = 0;
     // Where element `tap` of the window around `pixel` comes to stand; outside of [0, out) it is cut off.
     int64_t place(int64_t pixel, int64_t tap) const { return pixel * stride + tap * dilation - before; }
+    // The pixel whose element `tap` comes to stand at `at`, or -1.
+    int64_t pixelAt(int64_t at, int64_t tap) const {
+      const int64_t scaled = at + before - tap * dilation;
+      return scaled < 0 || scaled % stride != 0 || scaled / stride >= in ? -1 : scaled / stride;
+    }
   };
 
   void packImages(const float* x, float* panels) const {
@@ -187,6 +196,50 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
         functions_[static_cast<size_t>(count)](call);
       }
     }
+  }
+
+  // Where nothing is multiplied and the lines of the window have no stride: a line of the result is a sum of lines.
+  void gather(const float* x, float start, float* plane) const {
+    const auto& [depth, height, width] = axes_;
+    const float* lines[kMostElements];
+    int64_t offsets[kMostElements];  // of what stands at the beginning of a line of the result
+    for (int64_t row = 0; row < depth.out * height.out; ++row) {
+      size_t number = 0;
+      for (int64_t d = 0; d < depth.window; ++d) {
+        const int64_t z = depth.pixelAt(row / height.out, d);
+        for (int64_t h = 0; z >= 0 && h < height.window; ++h) {
+          const int64_t y = height.pixelAt(row % height.out, h);
+          for (int64_t w = 0; y >= 0 && w < width.window; ++w, ++number) {
+            lines[number] = x + ((d * height.window + h) * width.window + w) * pixels_ + (z * height.in + y) * width.in;
+            offsets[number] = width.before - w * width.dilation;
+          }
+        }
+      }
+      gatherLine({lines, number}, {offsets, number}, start, plane + row * width.out);
+    }
+  }
+
+  // line[i] = start + all of lines[k][i + offsets[k]] that are there.
+  void gatherLine(std::span<const float*> lines, std::span<const int64_t> offsets, float start, float* line) const {
+    const auto& width = axes_[2];
+    const int64_t least = width.before - (width.window - 1) * width.dilation;
+    const int64_t begin = std::clamp<int64_t>(-least, 0, width.out);  // from here to `end` all are there
+    const int64_t end = std::clamp<int64_t>(width.in - width.before, begin, width.out);
+    const auto some = [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        float sum = start;
+        for (size_t k = 0; k < lines.size(); ++k) {
+          const int64_t at = i + offsets[k];
+          if (at >= 0 && at < width.in) sum += lines[k][at];
+        }
+        line[i] = sum;
+      }
+    };
+    some(0, begin);
+    some(end, width.out);
+    if (begin == end) return;
+    for (size_t k = 0; k < lines.size(); ++k) lines[k] += begin + offsets[k];
+    rowFunctions().addLines(lines.data(), lines.size(), start, line + begin, static_cast<size_t>(end - begin));
   }
 
   void add(const float* products, int64_t step, int64_t first, int64_t count, float* plane) const {
