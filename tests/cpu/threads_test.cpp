@@ -110,9 +110,9 @@ std::string convolution(const Image& c) {
 TEST(Threads, Convolution) {
   ASSERT_EQ(platform::coreCount(), kMostThreads);
   for (const auto& c : {Image{1, 3, 160, 8, 3, 2, 1}, Image{2, 3, 101, 24, 7, 2, 1}, Image{1, 64, 28, 48, 1, 1, 1},
-                        Image{1, 40, 33, 64, 3, 1, 1}, Image{1, 192, 7, 320, 1, 1, 1}, Image{3, 17, 19, 23, 5, 1, 1},
-                        Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 8, 150, 1, 5, 1, 1}, Image{1, 2, 90, 7, 3, 3, 1},
-                        Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
+                        Image{1, 40, 33, 64, 3, 1, 1}, Image{1, 192, 7, 320, 1, 1, 1}, Image{2, 17, 45, 23, 1, 1, 1},
+                        Image{3, 17, 19, 23, 5, 1, 1}, Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 8, 150, 1, 5, 1, 1},
+                        Image{1, 2, 90, 7, 3, 3, 1}, Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
     EXPECT_GE(runEach(convolution(c)), 2);
   }
 }
