@@ -62,9 +62,9 @@ TEST(MovedChannels, AreViews) {
 
 // So many channels and pixels that no kernel takes the row-major image.
 TEST(MovedChannels, ThatAreShownAreCopied) {
-  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,65,64,5]
-    const %w : f32[70,5,1,1] = random(1)
-    %i : f32[2,5,65,64] = transpose{permutation=[0,3,1,2]}(%x) "shown" debug
+  EXPECT_EQ(check(R"g(graph "g" { input %x : f32[2,67,66,5]
+    const %w : f32[70,5,3,3] = random(1)
+    %i : f32[2,5,67,66] = transpose{permutation=[0,3,1,2]}(%x) "shown" debug
     %y : f32[2,70,65,64] = convolution(%i, %w) "reader"
     output %y })g")
                 .moved,

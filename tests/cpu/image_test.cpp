@@ -247,6 +247,10 @@ TEST(Deconvolution, ChannelsThatAreElements) {
   for (const char* second : {kInOrder, kMixed}) {
     for (const auto& [y, fields] : {std::pair<std::string, std::string>{"6,72", ""},
                                     {"10,142", "strides=[2,2]"},
+                                    {"9,72", "strides=[2,1] prePadding=[1,0]"},
+                                    {"4,70", "prePadding=[1,1] postPadding=[1,1]"},
+                                    {"5,47", "dilations=[2,24] prePadding=[1,24] postPadding=[1,24]"},
+                                    {"3,2", "dilations=[1,70] prePadding=[1,70] postPadding=[2,69]"},
                                     {"13,71", "strides=[3,1] dilations=[1,3] prePadding=[1,1] postPadding=[0,2]"}}) {
       const std::string text = fmt::format(R"g(graph "g" {{
   input %x : f32[2,8,5,71]

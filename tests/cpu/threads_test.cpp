@@ -110,9 +110,9 @@ std::string convolution(const Image& c) {
 TEST(Threads, Convolution) {
   ASSERT_EQ(platform::coreCount(), kMostThreads);
   for (const auto& c : {Image{1, 3, 160, 8, 3, 2, 1}, Image{2, 3, 101, 24, 7, 2, 1}, Image{1, 64, 28, 48, 1, 1, 1},
-                        Image{1, 40, 33, 64, 3, 1, 1}, Image{1, 192, 7, 320, 1, 1, 1}, Image{3, 17, 19, 23, 5, 1, 1},
-                        Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 8, 150, 1, 5, 1, 1}, Image{1, 2, 90, 7, 3, 3, 1},
-                        Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
+                        Image{1, 40, 33, 64, 3, 1, 1}, Image{1, 192, 7, 320, 1, 1, 1}, Image{2, 17, 45, 23, 1, 1, 1},
+                        Image{3, 17, 19, 23, 5, 1, 1}, Image{1, 96, 20, 96, 5, 1, 96}, Image{1, 8, 150, 1, 5, 1, 1},
+                        Image{1, 2, 90, 7, 3, 3, 1}, Image{1, 48, 28, 96, 3, 1, 4}, Image{1, 512, 7, 512, 3, 1, 1}}) {
     EXPECT_GE(runEach(convolution(c)), 2);
   }
 }
@@ -188,6 +188,26 @@ TEST(Threads, Deconvolution) {
             2);
 }
 
+// Rows of a batch that threads share: alone, in small groups and in large ones.
+TEST(Threads, RecurrentRows) {
+  constexpr int64_t kHidden = 67;
+  for (const int64_t batch : {2, 3, 4, 13, 19}) {
+    for (const auto& [cell, gates, outputs] :
+         {std::tuple<const char*, int64_t, int>{"lstm", 4, 3}, {"gru", 3, 2}, {"rnn", 1, 2}}) {
+      const std::string state = fmt::format("f32[1,{},{}]", batch, kHidden);
+      EXPECT_GE(
+          runEach(fmt::format(R"g(graph "g" {{
+  input %x : f32[9,{0},1,{1}]
+  const %w : f32[1,{1},{2}] = random(1)
+  %y : f32[9,{0},1,{2}], %h : {3}{4} = recurrent{{cell={5}}}(%x, %w) "op"
+  output %y
+}})g",
+                              batch, gates * kHidden, kHidden, state, outputs == 3 ? ", %c : " + state : "", cell)),
+          1);
+    }
+  }
+}
+
 TEST(Threads, Rows) {
   const auto one = [](const std::string& op, const std::string& shape) {
     return runEach(fmt::format(
@@ -202,6 +222,8 @@ TEST(Threads, Rows) {
       runEach(
           "graph \"g\" {\n  input %x : f32[64,331,3]\n  %y : f32[64,331,3] = softmax{axis=2}(%x) \"op\"\n  output %y\n}"),
       1);
+  EXPECT_GE(one("pointwise_reduce{expr=\"exp(x0)\" op=sum axes=[2]}", "64,33"), 1);
+  EXPECT_GE(one("pointwise_reduce{expr=\"mul(x0,x0)\" op=avg axes=[2]}", "64,33"), 1);
   EXPECT_GE(one("softmax{axis=2}", "64,33,130"), 1);
   EXPECT_GE(one("softmax{axis=0}", "64,33,130"), 1);
   EXPECT_GE(one("cumulative{axis=0}", "64,33,130"), 1);

@@ -2,11 +2,13 @@
 // channel the products of all pixels with each element of the window, by tiles, which are then added where they belong.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/row_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "ops/op/deconvolution.h"
@@ -101,6 +103,10 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
       return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0;
     };
     for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
+    isDisjoint_ = axes_[2].stride > 1 && std::all_of(axes_.begin(), axes_.end(), [](const Axis& axis) {
+                    return axis.window == axis.stride && axis.dilation == 1 && axis.before == 0 &&
+                           axis.out == axis.in * axis.stride;
+                  });
     images_ = x[0] * op.groups;
     pixels_ = x.count(2, x.rank);
     outPixels_ = y.dims.count(2, y.dims.rank);
@@ -126,13 +132,28 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
     if (!kernel_.isPlain) packImages(x, panels);
     const int64_t products = images_ * channels * kernel_.elements * pixels_;
     const int64_t each = kernel_.isPlain ? 1 : kernel_.depth + 4;  // work
-    runJobs(images_ * channels, products * each, [&](int64_t job) {
-      const int64_t image = job / channels;
-      const int64_t channel = image % kernel_.op.groups * channels + job % channels;
-      float* const plane = y + job * outPixels_;
-      std::fill_n(plane, outPixels_, bias != nullptr ? bias[channel] : 0.f);
-      if (kernel_.isPlain) return add(x + image * kernel_.depth * pixels_, pixels_, 0, pixels_, plane);
-      channelOf(panels + image * imageFloats_, weights + channel * kernel_.elements * kernel_.depth, plane);
+    const int64_t together = kernel_.isPlain ? 1 : channelsTogether();
+    const int64_t parts = (channels + together - 1) / together;
+    runJobs(images_ * parts, products * each, [&](int64_t job) {
+      const int64_t image = job / parts;
+      const int64_t first = job % parts * together;
+      const int64_t count = std::min(together, channels - first);
+      const int64_t channel = image % kernel_.op.groups * channels + first;
+      float* const planes = y + (image * channels + first) * outPixels_;
+      const float start = bias != nullptr ? bias[channel] : 0.f;
+      const float* const from = x + image * kernel_.depth * pixels_;
+      if (kernel_.isPlain && axes_[2].stride == 1) return gather(from, start, planes);
+      for (int64_t c = 0; c < count && !isDisjoint_; ++c)
+        std::fill_n(planes + c * outPixels_, outPixels_, bias != nullptr ? bias[channel + c] : 0.f);
+      if (kernel_.isPlain) {
+        add(from, pixels_, 0, pixels_, planes);
+      } else {
+        channelsOf(panels + image * imageFloats_, weights + channel * kernel_.elements * kernel_.depth, count, planes);
+      }
+      for (int64_t c = 0; c < count && isDisjoint_ && bias != nullptr; ++c) {
+        float* const plane = planes + c * outPixels_;
+        for (int64_t i = 0; i < outPixels_; ++i) plane[i] += bias[channel + c];
+      }
     });
     if (!hasEpilogue_) return;
     operands_[0] = y;
@@ -145,6 +166,11 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
     int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, before = 0;
     // Where element `tap` of the window around `pixel` comes to stand; outside of [0, out) it is cut off.
     int64_t place(int64_t pixel, int64_t tap) const { return pixel * stride + tap * dilation - before; }
+    // The pixel whose element `tap` comes to stand at `at`, or -1.
+    int64_t pixelAt(int64_t at, int64_t tap) const {
+      const int64_t scaled = at + before - tap * dilation;
+      return scaled < 0 || scaled % stride != 0 || scaled / stride >= in ? -1 : scaled / stride;
+    }
   };
 
   void packImages(const float* x, float* panels) const {
@@ -158,22 +184,30 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
     });
   }
 
-  void channelOf(const float* panels, const float* weights, float* plane) const {
+  // Where windows are small, those of several output channels fill a tile.
+  int64_t channelsTogether() const {
+    return std::clamp<int64_t>(tileGeometry().rows / kernel_.elements, 1, kernel_.weights[1]);
+  }
+
+  void channelsOf(const float* panels, const float* weights, int64_t channels, float* planes) const {
     alignas(64) float products[kScratchFloats];
     const int64_t width = tileGeometry().columns;
-    const int64_t block = std::max<int64_t>(1, kScratchFloats / kernel_.elements / width) * width;
+    const int64_t rows = channels * kernel_.elements;
+    const int64_t block = std::max<int64_t>(1, kScratchFloats / rows / width) * width;
     for (int64_t first = 0; first < pixels_; first += block) {
       const int64_t count = std::min(block, pixels_ - first);
-      multiply(panels + first * kernel_.depth, weights, count, products, block);
-      add(products, block, first, count, plane);
+      multiply(panels + first * kernel_.depth, weights, rows, count, products, block);
+      for (int64_t c = 0; c < channels; ++c)
+        add(products + c * kernel_.elements * block, block, first, count, planes + c * outPixels_);
     }
   }
 
   // products[element][pixel]
-  void multiply(const float* panels, const float* weights, int64_t pixels, float* products, int64_t step) const {
+  void multiply(const float* panels, const float* weights, int64_t rows, int64_t pixels, float* products,
+                int64_t step) const {
     const auto [tileRows, width] = tileGeometry();
-    for (int64_t row = 0; row < kernel_.elements; row += tileRows) {
-      const int count = static_cast<int>(std::min<int64_t>(tileRows, kernel_.elements - row));
+    for (int64_t row = 0; row < rows; row += tileRows) {
+      const int count = static_cast<int>(std::min<int64_t>(tileRows, rows - row));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = weights + (row + r) * kernel_.depth;
       for (int64_t p = 0; p < pixels; p += width) {
@@ -187,6 +221,50 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
         functions_[static_cast<size_t>(count)](call);
       }
     }
+  }
+
+  // Where nothing is multiplied and the lines of the window have no stride: a line of the result is a sum of lines.
+  void gather(const float* x, float start, float* plane) const {
+    const auto& [depth, height, width] = axes_;
+    const float* lines[kMostElements];
+    int64_t offsets[kMostElements];  // of what stands at the beginning of a line of the result
+    for (int64_t row = 0; row < depth.out * height.out; ++row) {
+      size_t number = 0;
+      for (int64_t d = 0; d < depth.window; ++d) {
+        const int64_t z = depth.pixelAt(row / height.out, d);
+        for (int64_t h = 0; z >= 0 && h < height.window; ++h) {
+          const int64_t y = height.pixelAt(row % height.out, h);
+          for (int64_t w = 0; y >= 0 && w < width.window; ++w, ++number) {
+            lines[number] = x + ((d * height.window + h) * width.window + w) * pixels_ + (z * height.in + y) * width.in;
+            offsets[number] = width.before - w * width.dilation;
+          }
+        }
+      }
+      gatherLine({lines, number}, {offsets, number}, start, plane + row * width.out);
+    }
+  }
+
+  // line[i] = start + all of lines[k][i + offsets[k]] that are there.
+  void gatherLine(std::span<const float*> lines, std::span<const int64_t> offsets, float start, float* line) const {
+    const auto& width = axes_[2];
+    const int64_t least = width.before - (width.window - 1) * width.dilation;
+    const int64_t begin = std::clamp<int64_t>(-least, 0, width.out);  // from here to `end` all are there
+    const int64_t end = std::clamp<int64_t>(width.in - width.before, begin, width.out);
+    const auto some = [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        float sum = start;
+        for (size_t k = 0; k < lines.size(); ++k) {
+          const int64_t at = i + offsets[k];
+          if (at >= 0 && at < width.in) sum += lines[k][at];
+        }
+        line[i] = sum;
+      }
+    };
+    some(0, begin);
+    some(end, width.out);
+    if (begin == end) return;
+    for (size_t k = 0; k < lines.size(); ++k) lines[k] += begin + offsets[k];
+    rowFunctions().addLines(lines.data(), lines.size(), start, line + begin, static_cast<size_t>(end - begin));
   }
 
   void add(const float* products, int64_t step, int64_t first, int64_t count, float* plane) const {
@@ -221,6 +299,11 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
   }
 
   void addTogether(const float* from, int64_t step, int64_t column, int64_t run, int64_t tap, float* line) const {
+    if (isDisjoint_) {  // nothing else comes there
+      const auto stride = static_cast<size_t>(axes_[2].stride);
+      return transpose_(from, static_cast<size_t>(step), line + axes_[2].place(column, tap), stride, stride,
+                        static_cast<size_t>(run));
+    }
     constexpr int64_t kFloats = 4096;
     alignas(64) float joined[kFloats];
     static_assert(kFloats >= kMostElements);
@@ -261,7 +344,8 @@ class ColumnDeconvolutionInstance final : public runtime::KernelInstance {
   std::array<Axis, 3> axes_;     // the last ones are the spatial axes
   std::vector<void*> operands_;  // of the epilogue
   bool hasEpilogue_ = false;
-  int64_t images_ = 0;  // and groups
+  bool isDisjoint_ = false;  // windows meet nowhere and fill the result
+  int64_t images_ = 0;       // and groups
   int64_t pixels_ = 0, outPixels_ = 0, imageFloats_ = 0;
 };
 

@@ -45,6 +45,9 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     if (loops_.byRows && outputs_ < kManyOutputs) {
       pieces_ = std::clamp<int64_t>(reducedCount_ / kSplit, 1, std::max<int64_t>(blocks_, 1));
     }
+    isOneRow_ = loops_.byRows && pieces_ == 1 && loops_.reduced.outer() == 1 && reducedCount_ > 0 &&
+                reducedCount_ <= PointwiseRunner::kBlock;
+    rowsTogether_ = isOneRow_ && areNeighbours() ? PointwiseRunner::kBlock / reducedCount_ : 1;
     return pieces_ == 1 ? 0 : static_cast<size_t>(outputs_ * pieces_) * sizeof(double);
   }
 
@@ -59,6 +62,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     platform::parallelFor(tasks, std::max<int64_t>(1, kGrain / values), [&](int64_t begin, int64_t end) {
       alignas(64) char scratch[PointwiseRunner::kScratchBytes];
       runner_.prepare(scratch);
+      if (isOneRow_) return shortRows(arguments.inputs, out, begin, end, scratch);
       for (int64_t task = begin; task < end; ++task) {
         const int64_t at = task / pieces_;
         const int64_t first = at % perRow * columns;
@@ -97,6 +101,52 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       place.in[k] = static_cast<const char*>(inputs[k]) + offset * elementBytes_[k];
     }
     return place;
+  }
+
+  // Whether along a row of results each input walks on where it was, or stands still.
+  bool areNeighbours() const {
+    if (!sums() || sumsProducts_) return false;
+    for (size_t k = 1; k <= inputs_; ++k) {
+      const int64_t step = loops_.reduced.strides[k].back();
+      if (loops_.kept.strides[k].back() != step * reducedCount_) return false;
+    }
+    return true;
+  }
+
+  // Results [begin, end), each of one short row.
+  void shortRows(void* const* inputs, float* out, int64_t begin, int64_t end, char* scratch) const {
+    const int64_t inner = loops_.kept.inner();
+    std::array<int64_t, kMost> strides{};
+    stridesOfRun(loops_.reduced, strides);
+    while (begin < end) {
+      const int64_t stop = std::min(end, (begin / inner + 1) * inner);
+      Place place = placeOf(inputs, begin / inner, begin % inner);
+      while (begin < stop) {
+        const int64_t rows = std::min(rowsTogether_, stop - begin);
+        reduceRows(place, strides.data(), rows, out, scratch);
+        place.output += rows * loops_.kept.strides[0].back();
+        for (size_t k = 0; k < inputs_; ++k) place.in[k] += rows * loops_.kept.strides[k + 1].back() * elementBytes_[k];
+        begin += rows;
+      }
+    }
+  }
+  void reduceRows(const Place& place, const int64_t* strides, int64_t rows, float* out, char* scratch) const {
+    const auto count = static_cast<size_t>(reducedCount_);
+    if (sumsProducts_) {
+      out[place.output] = finish(functions_.products(operand(place, 0), operand(place, 1), count));
+      return;
+    }
+    const auto* values =
+        static_cast<const float*>(runner_.values(place.in.data(), strides, rows * reducedCount_, scratch));
+    for (int64_t row = 0; row < rows; ++row, values += count) {
+      double total = start();
+      if (sums()) total = functions_.sum(values, count);
+      for (size_t i = 0; !sums() && i < count; ++i) total = join(total, static_cast<double>(values[i]));
+      out[place.output + row * loops_.kept.strides[0].back()] = finish(total);
+    }
+  }
+  const float* operand(const Place& place, size_t factor) const {
+    return reinterpret_cast<const float*>(place.in[static_cast<size_t>(factors_[factor])]);
   }
 
   double start() const {
@@ -216,7 +266,9 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;
   int64_t blocksPerRow_ = 1;
-  int64_t blocks_ = 0;  // of the values of one output
+  int64_t blocks_ = 0;     // of the values of one output
+  bool isOneRow_ = false;  // what a result is made of, and short
+  int64_t rowsTogether_ = 1;
   int64_t pieces_ = 1;  // by shapes only, so that results do not depend on the number of threads
 };
 

@@ -217,38 +217,42 @@ class RecurrentInstance final : public runtime::KernelInstance {
   // The first two gates of a GRU that resets before its product.
   void resetPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
     eachPanel(step, true, begin, end, [&](int64_t p, int64_t next) {
+      addRows(step, direction, first, last, p, next, true);
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
-        float* const sums = keptSums(line, p);
-        const float* const from = state(step, line);
-        simd_.sums(panel(direction, p), panel(direction, next), &from, 1, hidden_, op_.gates(), 0, 2, &sums);
-        simd_.reset(stepOf(step, direction, row, p, p + 1), sums, third_ + line * hidden_ + p * kUnits);
+        simd_.reset(stepOf(step, direction, row, p, p + 1), keptSums(line, p), third_ + line * hidden_ + p * kUnits);
       }
     });
+  }
+
+  // Sums of the rows that are there, for one panel: of the two gates of a reset, or of the others.
+  void addRows(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t p, int64_t next,
+               bool isReset) const {
+    constexpr int64_t kTogether = 12;  // rows of the batch
+    const int64_t time = timeOf(step, direction);
+    const float* from[kTogether];
+    float* to[kTogether];
+    int64_t rows = 0;
+    for (int64_t row = first; row < last; ++row) {
+      if (isReset || isThere(time, row)) {
+        const int64_t line = direction * batch_ + row;
+        from[rows] = isEarly_ && !isReset ? third_ + line * hidden_ : state(step, line);
+        to[rows++] = keptSums(line, p);
+      }
+      if (rows < kTogether && row + 1 < last) continue;
+      if (rows > 0)
+        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, hidden_, op_.gates(),
+                   isEarly_ && !isReset ? 2 : 0, isReset ? 2 : op_.gates(), batch_ >= kMany, to);
+      rows = 0;
+    }
   }
 
   // The sums of all panels come before what is done with them: functions of many units at once hide each other's
   // latency.
   void stepPanels(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t begin, int64_t end) const {
+    eachPanel(step, false, begin, end,
+              [&](int64_t p, int64_t next) { addRows(step, direction, first, last, p, next, false); });
     const int64_t time = timeOf(step, direction);
-    constexpr int64_t kTogether = 12;  // rows of the batch
-    eachPanel(step, false, begin, end, [&](int64_t p, int64_t next) {
-      const float* from[kTogether];
-      float* to[kTogether];
-      int64_t rows = 0;
-      for (int64_t row = first; row < last; ++row) {
-        if (isThere(time, row)) {
-          const int64_t line = direction * batch_ + row;
-          from[rows] = isEarly_ ? third_ + line * hidden_ : state(step, line);
-          to[rows++] = keptSums(line, p);
-        }
-        if (rows < kTogether && row + 1 < last) continue;
-        if (rows > 0)
-          simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, hidden_, op_.gates(),
-                     isEarly_ ? 2 : 0, op_.gates(), to);
-        rows = 0;
-      }
-    });
     auto* const y = static_cast<float*>(arguments_->outputs[0]);
     for (int64_t row = first; row < last; ++row) {
       const RecurrentStep now = stepOf(step, direction, row, begin, end);
@@ -263,6 +267,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
     }
   }
 
+  static constexpr int64_t kMany = 4;  // rows of a batch, which then share what is read of the weights
   const RecurrentKernel& kernel_;
   const ops::Recurrent& op_;
   const ops::Recurrent::Places places_;

@@ -62,7 +62,14 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
       addresses_.assign(operands.size(), nullptr);
     }
     if (empty_) return 0;
-    layOut();
+    isPointwise_ = std::all_of(axes_.begin(), axes_.end(), [](const Axis& axis) {
+      return axis.window == 1 && axis.stride == 1 && axis.before == 0 && axis.in == axis.out;
+    });
+    if (isPointwise_) {
+      layOutPixels();
+    } else {
+      layOut();
+    }
     return static_cast<size_t>(bufferFloats_ * std::min<int64_t>(jobs_, platform::coreCount())) * sizeof(float);
   }
 
@@ -71,7 +78,9 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     const auto& [depth, height, width] = axes_;
     const int64_t work = batch_ * op_.groups * outEach_ * depth.out * height.out * width.out * taps();
     runJobs(jobs_, work, [&](int64_t job, int place) {
-      run(job, arguments, static_cast<float*>(arguments.workspace) + place * bufferFloats_);
+      float* const buffer = static_cast<float*>(arguments.workspace) + place * bufferFloats_;
+      if (isPointwise_) return runPixels(job, arguments, buffer);
+      run(job, arguments, buffer);
     });
     if (op_.epilogue.empty()) return;
     addresses_[0] = arguments.outputs[0];
@@ -121,6 +130,60 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
                              at / width.stride);
         }
       }
+    }
+  }
+
+  // Where each element of the result is made of what stands there in each channel: the image is read where it lies, in
+  // pieces of which all channels stay in the first caches; what fills no vector goes through the buffer.
+  void layOutPixels() {
+    constexpr int64_t kFloats = 8192;
+    constexpr int64_t kMostPixels = 1024;
+    pixels_ = axes_[0].out * axes_[1].out * axes_[2].out;
+    columns_ = std::clamp<int64_t>(kFloats / std::max<int64_t>(1, inEach_) / kRowConvolutionSlack, 1,
+                                   kMostPixels / kRowConvolutionSlack) *
+               kRowConvolutionSlack;
+    pieces_ = (pixels_ + columns_ - 1) / columns_;
+    jobs_ = batch_ * op_.groups * pieces_;
+    bufferFloats_ = inEach_ * kRowConvolutionSlack;
+    offsets_.clear();
+    restOffsets_.clear();
+    for (int64_t c = 0; c < inEach_; ++c) {
+      offsets_.push_back(c * pixels_);
+      restOffsets_.push_back(c * kRowConvolutionSlack);
+    }
+  }
+
+  void runPixels(int64_t job, const runtime::LaunchArguments& arguments, float* buffer) const {
+    constexpr int64_t kVector = 16;  // floats, at most
+    const int64_t first = job % pieces_ * columns_;
+    const int64_t count = std::min(columns_, pixels_ - first);
+    const int64_t whole = count / kVector * kVector;
+    const int64_t image = job / pieces_;  // and group
+    const int64_t group = image % op_.groups;
+    const auto* const x = static_cast<const float*>(arguments.inputs[0]) + image * inEach_ * pixels_ + first;
+    auto* const out = static_cast<float*>(arguments.outputs[0]) + image * outEach_ * pixels_ + first;
+    const auto* const weights = static_cast<const float*>(arguments.inputs[1]) + group * outEach_ * inEach_;
+    const auto* const bias = op_.hasBias ? static_cast<const float*>(arguments.inputs[2]) + group * outEach_ : nullptr;
+    RowConvolution call{.lines = x, .offsets = offsets_.data(), .taps = inEach_, .outStep = pixels_, .count = whole};
+    if (whole > 0) runChannels(call, weights, bias, out);
+    if (whole == count) return;
+    for (int64_t c = 0; c < inEach_; ++c) {
+      std::fill_n(std::copy_n(x + c * pixels_ + whole, count - whole, buffer + c * kRowConvolutionSlack),
+                  kVector - (count - whole), 0.f);
+    }
+    call.lines = buffer;
+    call.offsets = restOffsets_.data();
+    call.count = count - whole;
+    runChannels(call, weights, bias, out + whole);
+  }
+
+  // All channels of a group.
+  void runChannels(RowConvolution call, const float* weights, const float* bias, float* out) const {
+    for (int64_t c = 0; c < outEach_; c += kMostRowChannels) {
+      call.weights = weights + c * call.taps;
+      call.bias = bias == nullptr ? nullptr : bias + c;
+      call.out = out + c * call.outStep;
+      convolve_[static_cast<size_t>(std::min(kMostRowChannels, outEach_ - c))](call);
     }
   }
 
@@ -176,12 +239,7 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     }
     for (; l < count; ++l) {
       call.lines = buffer + l * height.stride * line_;
-      for (int64_t c = 0; c < outEach_; c += kMostRowChannels) {
-        call.weights = weights + c * taps();
-        call.bias = bias == nullptr ? nullptr : bias + c;
-        call.out = out + c * plane + l * width.out;
-        convolve_[static_cast<size_t>(std::min(kMostRowChannels, outEach_ - c))](call);
-      }
+      runChannels(call, weights, bias, out + l * width.out);
     }
   }
 
@@ -219,6 +277,9 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
   // Floats of a phase of a line, those of them that count, of a line, of a job
   int64_t lane_ = 0, filled_ = 0, line_ = 0, bufferFloats_ = 0;
   std::vector<int64_t> offsets_;
+  bool isPointwise_ = false;
+  int64_t pixels_ = 0;
+  std::vector<int64_t> restOffsets_;  // in the buffer, of pixels that fill no vector
   std::vector<void*> addresses_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/table_pick_simd.h"
 #include "core/error.h"
 #include "ops/op/resize.h"
 #include "ops/op/slice.h"
@@ -58,6 +59,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
     const auto& y = shapes.outputs[0];
     tables_.clear();
     runs_.clear();
+    pick_.clear();
     outer_ = 0;
     if (y.dims.count() == 0) return 0;
     const auto strides = x.dims.strides();
@@ -69,7 +71,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
       bool whole = x.dims[last] == y.dims[last];
       for (size_t i = 0; whole && i < table.size(); ++i) whole = table[i] == static_cast<int64_t>(i);
       if (!whole) {
-        makeRuns(table);
+        makeRuns(table, x.dims[last]);
         break;
       }
       bytes_ *= x.dims[last];
@@ -88,16 +90,11 @@ class TableCopyInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     const auto* const from = static_cast<const char*>(arguments.inputs[0]);
     auto* const to = static_cast<char*>(arguments.outputs[0]);
-    runJobs(outer_, outer_ * width_ * std::max<int64_t>(1, bytes_ / 16), [&](int64_t row) {
-      int64_t offset = 0;
-      int64_t rest = row;
-      for (size_t axis = tables_.size(); axis-- > 0;) {
-        const auto extent = static_cast<int64_t>(tables_[axis].size());
-        offset += tables_[axis][static_cast<size_t>(rest % extent)];
-        rest /= extent;
-      }
-      copyRow(from + offset, to + row * width_ * bytes_);
-    });
+    constexpr int64_t kPiece = 1 << 15;  // bytes of a job
+    const int64_t rowBytes = width_ * bytes_;
+    const int64_t rows = std::clamp<int64_t>(kPiece / std::max<int64_t>(1, rowBytes), 1, std::max<int64_t>(1, outer_));
+    runJobs((outer_ + rows - 1) / rows, outer_ * width_ * std::max<int64_t>(1, bytes_ / 16),
+            [&](int64_t job) { copyRows(from, to, job * rows, std::min(outer_, (job + 1) * rows)); });
   }
 
  private:
@@ -106,7 +103,38 @@ class TableCopyInstance final : public runtime::KernelInstance {
     int64_t to = 0, from = 0, count = 0, step = 0;
   };
 
-  void makeRuns(const std::vector<int64_t>& table) {
+  // Rows of the output; one that reads what the row before did is a copy of it.
+  void copyRows(const char* from, char* to, int64_t begin, int64_t end) const {
+    const int64_t rowBytes = width_ * bytes_;
+    const int64_t inner = tables_.empty() ? 1 : static_cast<int64_t>(tables_.back().size());
+    int64_t base = baseOf(begin / inner);
+    int64_t before = -1;
+    for (int64_t row = begin, i = begin % inner; row < end; ++row) {
+      const int64_t offset = base + (tables_.empty() ? 0 : tables_.back()[static_cast<size_t>(i)]);
+      char* const target = to + row * rowBytes;
+      if (offset == before) {
+        std::memcpy(target, target - rowBytes, static_cast<size_t>(rowBytes));
+      } else {
+        copyRow(from + offset, target);
+      }
+      before = offset;
+      if (++i < inner || row + 1 == end) continue;
+      i = 0;
+      base = baseOf((row + 1) / inner);
+    }
+  }
+  // Where a line along the last outer axis begins in the input.
+  int64_t baseOf(int64_t line) const {
+    int64_t offset = 0;
+    for (size_t axis = tables_.size(); axis-- > 1;) {
+      const auto extent = static_cast<int64_t>(tables_[axis - 1].size());
+      offset += tables_[axis - 1][static_cast<size_t>(line % extent)];
+      line /= extent;
+    }
+    return offset;
+  }
+
+  void makeRuns(const std::vector<int64_t>& table, int64_t extent) {
     for (size_t i = 0; i < table.size();) {
       Run run{static_cast<int64_t>(i), table[i], 1, 1};
       if (i + 1 < table.size()) run.step = table[i + 1] - table[i];
@@ -117,6 +145,8 @@ class TableCopyInstance final : public runtime::KernelInstance {
       runs_.push_back(run);
       i += static_cast<size_t>(run.count);
     }
+    constexpr size_t kShort = 64;  // elements of a run
+    if (runs_.size() * kShort > table.size() && pick_.plan(table, extent, bytes_)) return;
     // Many short runs: element by element.
     if (runs_.size() * 4 > table.size()) {
       indices_ = table;
@@ -127,6 +157,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
   }
 
   void copyRow(const char* from, char* to) const {
+    if (pick_.isPlanned()) return pick_.run(from, to);
     switch (bytes_) {
       case 1: return copy(reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to));
       case 2: return copy(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to));
@@ -166,6 +197,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
   std::vector<std::vector<int64_t>> tables_;  // bytes, per outer axis and position
   std::vector<int64_t> indices_;              // of the innermost axis, where it has no long runs
   std::vector<Run> runs_;
+  TablePick pick_;     // in place of both
   int64_t bytes_ = 4;  // of an element, with the axes that are copied whole
   int64_t outer_ = 0, width_ = 1;
 };

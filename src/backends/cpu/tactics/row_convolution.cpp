@@ -15,11 +15,13 @@ class RowConvolutionTactic final : public SimpleTactic {
     const auto& w = problem.inputs[1].dims;
     if (w.rank < 3 || w.rank > 5) return compile::no("{} spatial axes; 1 to 3 are supported", w.rank - 2);
     // Above these, tiles of channels do more with what they load.
-    constexpr int64_t kMostProducts = 256;
+    const bool isPointwise = w.count(2, w.rank) == 1 && std::all_of(op->strides.begin(), op->strides.end(),
+                                                                    [](int64_t stride) { return stride == 1; });
+    const int64_t mostProducts = isPointwise ? 32768 : 256;
     constexpr int64_t kMostTaps = 8192;
     const int64_t each = w[0] / std::max<int64_t>(1, op->groups);
-    if (w[1] * each > kMostProducts)
-      return compile::no("groups of {} and {} channels; at most {} pairs are supported", w[1], each, kMostProducts);
+    if (w[1] * each > mostProducts)
+      return compile::no("groups of {} and {} channels; at most {} pairs are supported", w[1], each, mostProducts);
     if (w.count(1, w.rank) > kMostTaps)
       return compile::no("windows of {} elements; at most {} are supported", w.count(1, w.rank), kMostTaps);
     for (const int64_t stride : op->strides) {

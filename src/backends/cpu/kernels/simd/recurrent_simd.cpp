@@ -51,18 +51,22 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
   return rare(f, x);
 }
 
-// Rows of the batch whose weights are loaded once; what a sum is does not depend on how many there are.
-constexpr int kMostRows = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
+// Rows of the batch whose weights are loaded once; what a sum is does not depend on how many there are, but on whether
+// the batch has many: then fewer sets of sums for each row hide the latency, and registers hold more rows.
+constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3;
+constexpr int kMostRows = kHasManyRegisters ? 3 : 1;
+constexpr int kMostOfMany = 6;
 
 // kGates gates from `panel` on, whose rows are `pitch` floats, of which those of `next` are read after it. Several sets
 // of sums hide the latency of additions; lines are asked for a page ahead, since the processor's own prefetching ends
 // with the page.
-template <int kGates, int kRows>
+template <int kGates, int kRows, bool kIsMany>
 HWY_INLINE void gateSums(const float* panel, const float* next, const float* const* states, int64_t depth,
                          int64_t pitch, float* const* sums, int64_t offset) {
   const D d;
   constexpr int kSums = kGates * kVectors;
-  constexpr int kSets = kSums >= 8 ? 1 : 8 / kSums;
+  constexpr int kChains = kIsMany ? 4 : 8;  // of additions, for each row
+  constexpr int kSets = kSums >= kChains ? 1 : kChains / kSums;
   constexpr int64_t kFloatsAhead = 1024;
   V sum[kRows][kSets][kSums];
 #pragma GCC unroll 16
@@ -80,12 +84,12 @@ HWY_INLINE void gateSums(const float* panel, const float* next, const float* con
       for (int gate = 0; gate < kGates; ++gate) hwy::Prefetch(ahead + gate * kRecurrentUnits);
     }
     V h[kRows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) h[r] = hn::Set(d, state[r][k]);
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; ++i) {
       const V weight = hn::LoadU(d, weights + static_cast<size_t>(i) * kLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) sum[r][set][i] = hn::MulAdd(h[r], weight, sum[r][set][i]);
     }
   };
@@ -100,7 +104,7 @@ HWY_INLINE void gateSums(const float* panel, const float* next, const float* con
   const int64_t rowsAhead = std::min(depth, kFloatsAhead / pitch);
   rows(0, depth - rowsAhead, panel + rowsAhead * pitch);
   rows(depth - rowsAhead, depth, next);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; ++i) {
@@ -112,7 +116,7 @@ HWY_INLINE void gateSums(const float* panel, const float* next, const float* con
   }
 }
 
-template <int kRows>
+template <int kRows, bool kIsMany>
 void sumsOfRows(const float* panel, const float* next, const float* const* states, int64_t depth, int64_t gates,
                 int64_t first, int64_t last, float* const* results) {
   const int64_t pitch = gates * kRecurrentUnits;
@@ -120,34 +124,45 @@ void sumsOfRows(const float* panel, const float* next, const float* const* state
   panel += offset;
   next += offset;
   switch (last - first) {
-    case 4: return gateSums<4, kRows>(panel, next, states, depth, pitch, results, offset);
-    case 3: return gateSums<3, kRows>(panel, next, states, depth, pitch, results, offset);
-    case 2: return gateSums<2, kRows>(panel, next, states, depth, pitch, results, offset);
-    default: return gateSums<1, kRows>(panel, next, states, depth, pitch, results, offset);
+    case 4: return gateSums<4, kRows, kIsMany>(panel, next, states, depth, pitch, results, offset);
+    case 3: return gateSums<3, kRows, kIsMany>(panel, next, states, depth, pitch, results, offset);
+    case 2: return gateSums<2, kRows, kIsMany>(panel, next, states, depth, pitch, results, offset);
+    default: return gateSums<1, kRows, kIsMany>(panel, next, states, depth, pitch, results, offset);
+  }
+}
+
+// Rows in groups of nearly the same size.
+template <int kMost, bool kIsMany>
+void sumsInGroups(const float* panel, const float* next, const float* const* states, int64_t rows, int64_t depth,
+                  int64_t gates, int64_t first, int64_t last, float* const* results) {
+  const auto ofRows = [&](auto count, const float* following) HWY_ATTR {
+    constexpr int kCount = decltype(count)::value;
+    if constexpr (kCount <= kMost)
+      sumsOfRows<kCount, kIsMany>(panel, following, states, depth, gates, first, last, results);
+  };
+  for (int64_t groups = (rows + kMost - 1) / kMost; groups > 0; --groups) {
+    const int64_t count = (rows + groups - 1) / groups;
+    const float* const following = groups == 1 ? next : panel;
+    switch (count) {
+      case 6: ofRows(std::integral_constant<int, 6>(), following); break;
+      case 5: ofRows(std::integral_constant<int, 5>(), following); break;
+      case 4: ofRows(std::integral_constant<int, 4>(), following); break;
+      case 3: ofRows(std::integral_constant<int, 3>(), following); break;
+      case 2: ofRows(std::integral_constant<int, 2>(), following); break;
+      default: ofRows(std::integral_constant<int, 1>(), following); break;
+    }
+    states += count;
+    results += count;
+    rows -= count;
   }
 }
 
 void sums(const float* panel, const float* next, const float* const* states, int64_t rows, int64_t depth, int64_t gates,
-          int64_t first, int64_t last, float* const* results) {
-  for (int64_t r = 0; r < rows;) {
-    const int64_t left = rows - r;
-    const auto ofRows = [&](auto count) HWY_ATTR {
-      constexpr int kCount = decltype(count)::value;
-      sumsOfRows<kCount>(panel, left == kCount ? next : panel, states + r, depth, gates, first, last, results + r);
-      r += kCount;
-    };
-    if constexpr (kMostRows >= 3) {
-      if (left >= 3) {
-        ofRows(std::integral_constant<int, 3>());
-        continue;
-      }
-      if (left == 2) {
-        ofRows(std::integral_constant<int, 2>());
-        continue;
-      }
-    }
-    ofRows(std::integral_constant<int, 1>());
+          int64_t first, int64_t last, bool isMany, float* const* results) {
+  if constexpr (kHasManyRegisters) {
+    if (isMany) return sumsInGroups<kMostOfMany, true>(panel, next, states, rows, depth, gates, first, last, results);
   }
+  sumsInGroups<kMostRows, false>(panel, next, states, rows, depth, gates, first, last, results);
 }
 
 // Calls body(unit, lanes that count) for each vector of the panel.

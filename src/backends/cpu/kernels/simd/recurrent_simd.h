@@ -34,9 +34,10 @@ struct RecurrentStep {
 
 struct RecurrentFunctions {
   // sums[row][gate][unit] of the gates [first, last) of a panel of `gates` for the states, of `depth` units, of so many
-  // rows of the batch. `next` is the panel that is likely to be asked for next, or this one.
+  // rows of the batch. `next` is the panel that is likely to be asked for next, or this one. `isMany`: whether the
+  // batch has many rows, for all of which it is the same, since the order of additions may be another one.
   void (*sums)(const float* panel, const float* next, const float* const* states, int64_t rows, int64_t depth,
-               int64_t gates, int64_t first, int64_t last, float* const* sums) = nullptr;
+               int64_t gates, int64_t first, int64_t last, bool isMany, float* const* sums) = nullptr;
   // From sums [panels][gates][units] to the state. Of a gru that resets early the last gate's sums are those of the
   // state that reset() gave.
   void (*step)(const RecurrentStep& step, const float* sums) = nullptr;

@@ -104,23 +104,36 @@ HWY_INLINE void extremesOfRows(D d, const float* HWY_RESTRICT x, size_t step, fl
     hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
   }
 }
-// Few columns, vector by vector: what is joined stays in registers.
+// Few columns, kVectors at a time, whose latencies hide each other: what is joined stays in registers. The last vector
+// may share columns with the one before.
+template <size_t kVectors, typename Op, typename D>
+HWY_INLINE void extremesOfVectors(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
+                                  size_t count, size_t first) {
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<D> joined[kVectors];
+  hn::Mask<D> isNan[kVectors];
+  size_t at[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) {
+    at[v] = std::min(first + v * lanes, count - lanes);
+    joined[v] = hn::LoadU(d, to + at[v]);
+    isNan[v] = hn::IsNaN(joined[v]);
+  }
+  for (size_t r = 0; r < rows; ++r, x += step) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      const auto next = hn::LoadU(d, x + at[v]);
+      isNan[v] = hn::Or(isNan[v], hn::IsNaN(next));
+      joined[v] = better<Op>(joined[v], next);
+    }
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(hn::IfThenElse(isNan[v], hn::NaN(d), joined[v]), d, to + at[v]);
+}
 template <typename Op, typename D>
 HWY_INLINE void extremesOfFew(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,
                               size_t count) {
   const size_t lanes = hn::Lanes(d);
-  for (size_t first = 0; first < count; first += lanes) {
-    const size_t i = std::min(first, count - lanes);
-    auto joined = hn::LoadU(d, to + i);
-    auto isNan = hn::IsNaN(joined);
-    const float* from = x + i;
-    for (size_t r = 0; r < rows; ++r, from += step) {
-      const auto next = hn::LoadU(d, from);
-      isNan = hn::Or(isNan, hn::IsNaN(next));
-      joined = better<Op>(joined, next);
-    }
-    hn::StoreU(hn::IfThenElse(isNan, hn::NaN(d), joined), d, to + i);
-  }
+  size_t first = 0;
+  for (; first + lanes < count; first += 2 * lanes) extremesOfVectors<2, Op>(d, x, step, rows, to, count, first);
+  if (first < count) extremesOfVectors<1, Op>(d, x, step, rows, to, count, first);
 }
 template <typename Op, typename D>
 HWY_INLINE void extremes(D d, const float* HWY_RESTRICT x, size_t step, size_t rows, float* HWY_RESTRICT to,

@@ -64,7 +64,7 @@ HWY_INLINE void block(const RowConvolution& call, int64_t first) {
 
 template <int kChannels>
 void convolve(const RowConvolution& call) {
-  constexpr int kMost = kChannels <= 2 ? 4 : 2;
+  constexpr int kMost = kChannels <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2;
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   for (int64_t first = 0; first < call.count;) {
     const int64_t vectors = (call.count - first + lanes - 1) / lanes;

@@ -173,11 +173,38 @@ void combine(const float* x, const int64_t* places, const float* weights, size_t
   }
 }
 
+void addLines(const float* const* lines, size_t number, float start, float* HWY_RESTRICT y, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    V a = hn::Set(d, start);
+    V b = a;
+    for (size_t line = 0; line < number; ++line) {
+      a = hn::Add(a, hn::LoadU(d, lines[line] + i));
+      b = hn::Add(b, hn::LoadU(d, lines[line] + i + lanes));
+    }
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + i + lanes);
+  }
+  const hn::CappedTag<float, 4> few;
+  for (const size_t some = hn::Lanes(few); i + some <= count; i += some) {
+    auto sum = hn::Set(few, start);
+    for (size_t line = 0; line < number; ++line) sum = hn::Add(sum, hn::LoadU(few, lines[line] + i));
+    hn::StoreU(sum, few, y + i);
+  }
+  for (; i < count; ++i) {
+    float sum = start;
+    for (size_t line = 0; line < number; ++line) sum += lines[line][i];
+    y[i] = sum;
+  }
+}
+
 }  // namespace rows
 
 RowFunctions allRowFunctions() {
-  return {rows::sum,     rows::squares,  rows::products,  rows::scaleEach,
-          rows::addRows, rows::scaleAll, rows::normalize, rows::combine};
+  return {rows::sum,      rows::squares,   rows::products, rows::scaleEach, rows::addRows,
+          rows::scaleAll, rows::normalize, rows::combine,  rows::addLines};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

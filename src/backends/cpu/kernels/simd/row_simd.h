@@ -23,6 +23,8 @@ struct RowFunctions {
   // y[i] = weights[0] * x[places[0] * step + i] + weights[1] * x[places[1] * step + i] + ...
   void (*combine)(const float* x, const int64_t* places, const float* weights, size_t taps, size_t step, float* y,
                   size_t count);
+  // y[i] = start + lines[0][i] + lines[1][i] + ..., added in this order
+  void (*addLines)(const float* const* lines, size_t number, float start, float* y, size_t count);
 };
 
 // The best ones for this processor.

@@ -166,6 +166,35 @@ void inTiles(const Matrix<T>& m, size_t inner, size_t second) {
   }
 }
 
+// Where rows of the result lie so far apart that their lines meet in few sets of the first cache: squares whose rows
+// are lines are put together elsewhere, and stored line by line.
+template <typename T>
+HWY_INLINE bool meetInTheCache(const Matrix<T>& m, size_t inner, size_t second) {
+  constexpr size_t kSide = 64 / sizeof(T);
+  return m.toStep * sizeof(T) % 512 == 0 && inner >= 2 * kSide && second >= 2 * kSide;
+}
+template <typename T>
+void inSquares(const Matrix<T>& m, size_t inner, size_t second) {
+  constexpr size_t kSide = 64 / sizeof(T);
+  constexpr size_t kTile = 16 / sizeof(T);
+  alignas(64) T square[kSide * kSide];
+  for (size_t line = 0; line < second; line += kSide) {
+    const size_t j = std::min(line, second - kSide);
+    for (size_t first = 0; first < inner; first += kSide) {
+      const size_t i = std::min(first, inner - kSide);
+      const Matrix<T> part{m.from + i * m.fromStep + j, m.fromStep, square, kSide};
+      for (size_t r = 0; r < kSide; r += kTile) {
+        for (size_t c = 0; c < kSide; c += kTile) tile<kTile>(part, r, c);
+      }
+      const hn::FixedTag<T, kTile> d;
+      T* to = m.to + j * m.toStep + i;
+      for (size_t c = 0; c < kSide; ++c, to += m.toStep) {
+        for (size_t r = 0; r < kSide; r += kTile) hn::StoreU(hn::Load(d, square + c * kSide + r), d, to + r);
+      }
+    }
+  }
+}
+
 // `rows` rows become elements beside each other.
 template <typename T>
 void interleave(const Matrix<T>& m, size_t rows, size_t count) {
@@ -312,6 +341,9 @@ void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_
     }
   }
   if (inLineTiles(m, inner, second)) return;
+  if constexpr (sizeof(T) <= 2) {
+    if (meetInTheCache(m, inner, second)) return inSquares(m, inner, second);
+  }
   const size_t side = std::min(inner, second);
   if constexpr (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= 4) {
     if (side >= 2 * kSide) return inTiles<2 * kSide>(m, inner, second);
