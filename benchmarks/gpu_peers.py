@@ -14,8 +14,8 @@ the ONNX file that PyTorch exports, with the same type allowed, and runs it from
 the median of many inferences, in milliseconds. With --jobs, so many networks are exported and compiled side by side;
 Tenon's builds and every timing still have the GPU alone, PyTorch's tuning shares it with its own kind. "error" is the
 norm of the difference of Tenon's output from PyTorch's in f32 without TF32, over the norm of the latter, and "theirs"
-the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well. A ratio is PyTorch's best over
-Tenon. --beside builds and times each network once more with this environment variable: column "beside". --profile
+the same of PyTorch in the half type; --fp32 builds and checks an engine in f32 as well, without TF32, and times PyTorch's.
+A ratio is PyTorch's best over Tenon. --beside builds and times each network once more with this environment variable: column "beside". --profile
 leaves MODEL_bBATCH/MODEL_bBATCH.profile in the folder, the time of each layer, and adds "bound": the operations of the
 network at --tflops, or the bytes of its weights in the half type at --tbs where that is longer, and 1.1 us for each
 layer of the engine; and the fraction of it that Tenon reaches.
@@ -306,6 +306,9 @@ def measure(spec, options):
         if options.fp32:
             with turns.alone():
                 row["tenon_fp32"], _, row["error_fp32"] = tenon(network, options, ["--noTF32"])
+            exact(False)
+            row["eager_fp32"] = network.eager(torch.float32, options, turns)["eager"]
+            exact(True)
     except Failed as error:
         row["reason"] = str(error)
     row.update(network.eager(kind, options, turns))
@@ -324,7 +327,7 @@ def line(row):
     if "beside" in row:
         text += f" {row['beside']:9.3f} {row['beside_seconds']:8.1f} {row['beside_error']:9.1e}"
     if "error_fp32" in row:
-        text += f" {row['tenon_fp32']:9.3f} {row['error_fp32']:9.1e}"
+        text += f" {row['tenon_fp32']:9.3f} {row['eager_fp32']:9.3f} {row['error_fp32']:9.1e}"
     if "bound" in row:
         text += f" {row['operations'] / 1e9:9.1f} {row['layers']:6} {row['bound']:9.3f} {row['bound'] / row['tenon']:6.2f}"
     return text + (f"\n    {row['reason']}" if "reason" in row else "")
@@ -357,7 +360,7 @@ def main():
           f"cuDNN {torch.backends.cudnn.version()}, {options.precision}, times in ms")
     print(f"{'model':20} {'batch':>5} {'tenon':>9} {'eager':>9} {'compile':>9} {'ratio':>6} {'build s':>8} {'error':>9} {'theirs':>9}" +
           (f" {'beside':>9} {'build s':>8} {'error':>9}" if options.beside else "") +
-          (f" {'fp32':>9} {'error':>9}" if options.fp32 else "") +
+          (f" {'fp32':>9} {'eager':>9} {'error':>9}" if options.fp32 else "") +
           (f" {'GFLOP':>9} {'layers':>6} {'bound':>9} {'of it':>6}" if options.profile else ""), flush=True)
     rows = []
     # A process for each network: what PyTorch keeps of one must not weigh on the next.

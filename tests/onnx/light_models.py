@@ -3,7 +3,8 @@
 
 lighten() takes the numbers out of large real and 8-bit tensors and leaves a line about them in the tensor's doc_string: the
 seed, the distribution and its two parameters, so that sums and scales stay of the size they had. filled() draws them again, the
-same on every machine. Tensors of few different values or of values that are not finite stay: they are masks and tables.
+same on every machine. Tensors of few different values, unless all are one, and of values that are not finite stay: they are masks and
+tables.
 """
 import zlib
 
@@ -39,6 +40,8 @@ def description(name, values):
     if values.dtype not in (np.float32, np.float16):
         return None
     wide = values.astype(np.float64)
+    if (wide == wide.flat[0]).all():
+        return f"{MARK}{seed} uniform {wide.flat[0]:.9g} {wide.flat[0]:.9g}"
     if not np.isfinite(wide).all() or len(np.unique(wide[:4096] if wide.ndim == 1 else wide.ravel()[:4096])) <= 16:
         return None
     if wide.min() > 0:
