@@ -247,6 +247,31 @@ TEST(Convolution, Epilogues) {
   EXPECT_GE(with("hard_sigmoid(x0,0.1666666716337204,0.5);mul(x0,t0)", {}), 2);
 }
 
+// Swish behind a convolution, in tiles of every width, and behind slices of oneDNN's: bands of rows, images, the whole.
+TEST(Convolution, Gates) {
+  const std::string swish = "sigmoid(x0);mul(x0,t0)";
+  for (const int64_t channels : {1, 13, 16, 35, 64}) {
+    for (const int64_t size : {1, 3}) {
+      for (const int64_t batch : {1, 3}) {
+        Case c = square(channels == 64 ? 64 : 5, 17, channels, size, 1, size / 2);
+        c.batch = batch;
+        for (const auto* rest : {"", ";relu(t1)", ";mul(t1,0.5)"}) {
+          c.extras.clear();
+          c.epilogue = swish + rest;
+          EXPECT_GE(runEach(c), 2);
+        }
+        for (const auto* rest : {";add(t1,x1)", ";add(x1,t1);clip(t2,-0.1,0.6)"}) {
+          c.extras = {"y"};
+          c.epilogue = swish + rest;
+          EXPECT_GE(runEach(c), 2);
+          c.epilogue = std::string("hard_sigmoid(x0,0.2,0.5);mul(t0,x0)") + rest;
+          EXPECT_GE(runEach(c), 2);
+        }
+      }
+    }
+  }
+}
+
 // Strides and dilations that nothing takes are of any size; those that a library cannot take are left to other kernels.
 TEST(Convolutions, HugeStepsCrashNoLibrary) {
   constexpr int64_t kHuge = 2147483647;

@@ -1,10 +1,12 @@
 // Convolution and deconvolution through oneDNN.
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
 #include "backends/cpu/kernels/dnnl/dnnl_weights.h"
 #include "backends/cpu/kernels/dnnl/one_thread.h"
 #include "backends/cpu/kernels/dnnl/window_slices.h"
+#include "backends/cpu/kernels/dnnl/window_weights.h"
 #include "core/error.h"
 #include "core/platform/processor.h"
 #include "core/storage.h"
@@ -18,34 +20,6 @@ namespace tenon::backends::cpu {
 namespace {
 
 using dnnl::memory;
-
-// Groups stand as an axis of their own in oneDNN. Convolution: [K,C/g,..] -> [g,K/g,C/g,..]; deconvolution:
-// [C,K/g,..] -> [g,K/g,C/g,..], which is a transposed view. Computed ones stand in the layout of their tensor.
-template <typename Op>
-memory::desc weightsDesc(const Dims& w, Layout layout, int64_t groups, bool plainTag) {
-  constexpr bool kTransposed = std::is_same_v<Op, ops::Deconvolution>;
-  memory::dims dims;
-  memory::dims strides;
-  const auto own = stridesOf(w, layout);
-  const int64_t first = w[0] / groups;
-  if (groups > 1) {
-    dims.push_back(groups);
-    strides.push_back(first * own[0]);
-  }
-  if (kTransposed) {
-    dims.insert(dims.end(), {w[1], first});
-    strides.insert(strides.end(), {own[1], own[0]});
-  } else {
-    dims.insert(dims.end(), {first, w[1]});
-    strides.insert(strides.end(), {own[0], own[1]});
-  }
-  for (int axis = 2; axis < w.rank; ++axis) {
-    dims.push_back(w[axis]);
-    strides.push_back(own[static_cast<size_t>(axis)]);
-  }
-  if (plainTag) return stridedDesc(dims, strides);
-  return {dims, memory::data_type::f32, memory::format_tag::any};
-}
 
 // Blocks of this machine's vectors. Plans of others bring other blocks, for which the reference may be all there is.
 bool isOwnBlock(Layout format) {
@@ -86,7 +60,7 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
   std::string_view implementation() const override { return implementation_; }
-  bool isPlain() const override { return speedOf(implementation_) == Speed::kPlain; }
+  bool isPlain() const override { return speedOf(withoutGate(implementation_)) == Speed::kPlain; }
 
  private:
   using Forward =
@@ -100,8 +74,12 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   // of the step; behind them the output.
   bool make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras, const Choice<Primitive>& choice,
             const Cut& cut);
+  void configureGate(const WindowProblem& whole, std::span<const runtime::TensorShape> extras);
+  bool addGate(DnnlCall& call, std::span<const runtime::TensorShape> extras, const WindowProblem& whole,
+               const WindowSlice& slice) const;
   const ConvolutionKernel<Op>& kernel_;
   Epilogue epilogue_;
+  TileEpilogue gate_;
   runtime::TensorShape weights_;
   DnnlCalls calls_;
   size_t firstExtra_;
@@ -114,7 +92,8 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
 template <typename Op>
 class ConvolutionKernel final : public runtime::Kernel, public runtime::Keeper {
  public:
-  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load) : op(op), demand{load.record.params, load.trial} {
+  ConvolutionKernel(const Op& op, const runtime::KernelLoad& load)
+      : op(op), demand{std::string(withoutGate(load.record.params)), load.trial}, gated(isGated(load.record.params)) {
     const auto& w = load.constants[1];
     if (w.data != nullptr)
       weights = std::make_unique<PackedWeights>(weightsDesc<Op>(w.dims, Layout::kLinear, op.groups, true),
@@ -132,12 +111,16 @@ class ConvolutionKernel final : public runtime::Kernel, public runtime::Keeper {
 
   Op op;
   DnnlDemand demand;
+  bool gated;
   std::unique_ptr<PackedWeights> weights;  // null when the weights are computed
 };
 
 template <typename Op>
 ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel)
-    : kernel_(kernel), epilogue_(kernel.op.epilogue, true), firstExtra_(kernel.op.hasBias ? 3 : 2) {}
+    : kernel_(kernel),
+      epilogue_(kernel.op.epilogue, true),
+      gate_(kernel.op.epilogue),
+      firstExtra_(kernel.op.hasBias ? 3 : 2) {}
 
 // The operands as oneDNN sees them.
 template <typename Op>
@@ -256,6 +239,35 @@ void ConvolutionInstance<Op>::show(const WindowProblem& problem, std::span<const
 }
 
 template <typename Op>
+void ConvolutionInstance<Op>::configureGate(const WindowProblem& whole, std::span<const runtime::TensorShape> extras) {
+  gate_.configure("cpu.dnnl_convolution", whole.y.dims, extras, 1);
+  if (!gate_.isGate())
+    throw Unsupported("cpu.dnnl_convolution: the epilogue {} is not a gate", text(kernel_.op.epilogue));
+}
+
+// Lets the gate follow a call; false where the slice is no one piece of memory.
+template <typename Op>
+bool ConvolutionInstance<Op>::addGate(DnnlCall& call, std::span<const runtime::TensorShape> extras,
+                                      const WindowProblem& whole, const WindowSlice& slice) const {
+  const Dims& part = slice.problem.y.dims;
+  const Dims& all = whole.y.dims;
+  const bool isInnerWhole = whole.y.layout == Layout::kChannelsLast ? part[1] == all[1] : part[2] == all[2];
+  const bool isImageWhole = part[1] == all[1] && part[2] == all[2];
+  if (!isInnerWhole || (!isImageWhole && part[0] != 1)) return false;
+  for (const auto& extra : extras) {
+    if (extra.layout != whole.y.layout || extra.pitch != 0) return false;
+  }
+  call.then([this, count = part.count(), offset = offsetOfOutput(whole, slice)](void* const* slots) {
+    const auto at = [&](size_t slot) { return static_cast<std::byte*>(slots[slot]) + offset; };
+    auto* const y = reinterpret_cast<float*>(at(inputCount_));
+    std::array<void*, 16> operands{};
+    for (size_t i = firstExtra_; i < inputCount_; ++i) operands[i - firstExtra_] = at(i);
+    gate_.finish(y, 1, count, count, y, operands.data(), 0, 0, count);
+  });
+  return true;
+}
+
+template <typename Op>
 bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras,
                                    const Choice<Primitive>& choice, const Cut& cut) {
   const auto& op = kernel_.op;
@@ -308,6 +320,7 @@ bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const r
     }
     call.bind(DNNL_ARG_DST, o.y, outputSlot, offsetOfOutput(whole, slice));
     call.bindScratch(one->description.scratchpad_desc());
+    if (kernel_.gated && !addGate(call, extras, whole, slice)) return false;
   }
   return !slices.empty();
 }
@@ -333,6 +346,7 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   const auto extrasOf = [&](size_t way) { return read(way).inputs.subspan(firstExtra_); };
   const auto showWay = [&](size_t way, const auto& see) {
     if (!kWays[way].inside && kernel_.op.epilogue.empty()) return;  // the same as inside
+    if (kWays[way].inside && kernel_.gated) return;
     if (!isOne || kWays[way].reading == Layout::kChannelsLast)
       show(describe(read(way)), extrasOf(way), kWays[way].inside, see);
   };
@@ -341,13 +355,17 @@ size_t ConvolutionInstance<Op>::configure(const runtime::Shapes& shapes) {
   if (!choice)
     throw Unsupported("oneDNN refuses {} of {}: {}", Op::kName, shapes.inputs[0].dims.text(), ways.refusal());
   const DnnlScope scope;
-  implementation_ = choice->name();
+  implementation_ = kernel_.gated ? fmt::format("{} {}", kGated, choice->name()) : choice->name();
   const auto whole = describe(read(choice->way));
   const auto extras = extrasOf(choice->way);
   epilogue_.configure(extras, whole.y, kWays[choice->way].inside);
+  if (kernel_.gated) configureGate(whole, extras);
+  bool isMade = false;
   for (const auto& cut : cutsOf(whole)) {
-    if (make(whole, extras, *choice, cut)) break;
+    isMade = make(whole, extras, *choice, cut);
+    if (isMade) break;
   }
+  if (!isMade && kernel_.gated) throw Unsupported("cpu.dnnl_convolution: a gate over a result that is not dense");
   return calls_.workspaceBytes();
 }
 
@@ -357,7 +375,7 @@ void ConvolutionInstance<Op>::launch(const runtime::LaunchArguments& arguments) 
   for (size_t i = 0; i < inputCount_; ++i) slots_[i] = arguments.inputs[i];
   slots_[inputCount_] = arguments.outputs[0];
   calls_.run(slots_.data(), arguments.workspace);
-  epilogue_.finish(arguments.inputs + firstExtra_, arguments.outputs[0]);
+  if (!kernel_.gated) epilogue_.finish(arguments.inputs + firstExtra_, arguments.outputs[0]);
 }
 
 template <typename Op>

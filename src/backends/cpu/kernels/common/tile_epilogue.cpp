@@ -74,14 +74,36 @@ bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarA
   return true;
 }
 
+// x * gate(x) by the first two instructions.
+bool TileEpilogue::gate() {
+  const auto& instructions = expr_.instructions;
+  const auto sum = ScalarArgument::input(0);
+  if (instructions.size() < 2 || instructions[1].op != ScalarOp::k_mul) return false;
+  const auto& factors = instructions[1].arguments;
+  const auto self = ScalarArgument::result(0);
+  if (!(factors[0] == self && factors[1] == sum) && !(factors[1] == self && factors[0] == sum)) return false;
+  const auto& [op, arguments] = std::tie(instructions[0].op, instructions[0].arguments);
+  if (!(arguments[0] == sum)) return false;
+  if (op == ScalarOp::k_sigmoid) {
+    gate_ = Gate::kSwish;
+  } else if (op == ScalarOp::k_hard_sigmoid && arguments[1].kind == Kind::kLiteral &&
+             arguments[2].kind == Kind::kLiteral) {
+    gate_ = Gate::kHardSwish;
+    gateSlope_ = static_cast<float>(arguments[1].literal);
+    gateOffset_ = static_cast<float>(arguments[2].literal);
+  }
+  return gate_ != Gate::kNone;
+}
+
 bool TileEpilogue::findDirect() {
   low_ = -kInfinity;
   high_ = kInfinity;
   addend_ = slope_ = -1;
   bends_ = false;
-  size_t at = 0;
-  auto running = ScalarArgument::input(0);
+  gate_ = Gate::kNone;
   const auto& instructions = expr_.instructions;
+  size_t at = gate() ? 2 : 0;
+  auto running = at == 2 ? ScalarArgument::result(1) : ScalarArgument::input(0);
   if (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
     const auto& a = instructions[at].arguments;
     const auto& other = a[0] == running ? a[1] : a[0];
@@ -90,11 +112,11 @@ bool TileEpilogue::findDirect() {
         operands_[static_cast<size_t>(other.index) - 1] != Operand::kMatrix)
       return false;
     addend_ = other.index - 1;
-    running = ScalarArgument::result(0);
+    running = ScalarArgument::result(static_cast<int>(at));
     ++at;
   }
   const auto result = [&] { return ScalarArgument::result(static_cast<int>(at++)); };
-  if (at < instructions.size() && bend(instructions[at], running)) running = result();
+  if (gate_ == Gate::kNone && at < instructions.size() && bend(instructions[at], running)) running = result();
   while (at < instructions.size() && clamp(instructions[at], running)) running = result();
   return at == instructions.size();
 }
@@ -187,7 +209,7 @@ void TileEpilogue::joinGates() {
 
 void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
                        int64_t column, int64_t columns) const {
-  if (direct_) {
+  if (isInRegisters()) {
     alignas(64) float slopes[kMaxTileColumns];
     call.outStride = outStep_ != 0 ? outStep_ : columns;
     call.out = out + row * call.outStride + column;
@@ -207,8 +229,11 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
     return;
   }
   alignas(64) float buffer[kTile];
-  const int64_t stride = tileGeometry().columns;
   const int64_t width = call.width;
+  // Columns that do not exist would be computed with what the memory holds, denormal numbers among it, which are slow.
+  const int64_t half = tileGeometry().columns / 2;
+  const int64_t stride = width <= half ? half : 2 * half;
+  if (width < stride) std::fill_n(buffer, rows * stride, 0.f);
   call.out = buffer;
   call.outStride = stride;
   function(call);
@@ -243,6 +268,10 @@ void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width
     const int64_t step = addend_ < 0 ? 0 : operandStep(static_cast<size_t>(addend_), columns);
     const float* const addend =
         addend_ < 0 ? nullptr : static_cast<const float*>(extras[addend_]) + row * step + column;
+    if (isGate()) {
+      return gateFunction()({buffer, stride, rows, width, gate_ == Gate::kHardSwish, gateSlope_, gateOffset_, addend,
+                             step, low_, high_, out, outStep});
+    }
     return clampAndStore(buffer, rows, stride, width, out, outStep, {addend, step});
   }
   alignas(64) float memory[kMaxBuffers * kTile];

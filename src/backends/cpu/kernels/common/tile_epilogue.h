@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
+#include "backends/cpu/kernels/simd/gate_simd.h"
 #include "backends/cpu/kernels/simd/pointwise_simd.h"
 #include "ops/scalar.h"
 #include "runtime/kernel.h"
@@ -43,7 +44,11 @@ class TileEpilogue {
   void finishInPlace(float* results, int64_t count, void* const* extras) const;
 
   // Whether the expression costs nothing: it is done in registers.
-  bool isDirect() const noexcept { return direct_; }
+  bool isDirect() const noexcept { return isInRegisters(); }
+
+  // Whether it is a gate, perhaps with one added matrix and a clamp behind, for which finish() takes rows of any
+  // length, in place too.
+  bool isGate() const noexcept { return direct_ && gate_ != Gate::kNone; }
 
  private:
   static constexpr int kMaxBuffers = 24;
@@ -56,6 +61,10 @@ class TileEpilogue {
   int64_t operandStep(size_t k, int64_t columns) const {
     return k < operandSteps_.size() && operandSteps_[k] != 0 ? operandSteps_[k] : columns;
   }
+  // A gate is one pass over the tile in a buffer, everything else of a direct expression none.
+  enum class Gate : uint8_t { kNone, kSwish, kHardSwish };
+  bool isInRegisters() const noexcept { return direct_ && gate_ == Gate::kNone; }
+  bool gate();
   bool findDirect();
   bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
@@ -75,10 +84,13 @@ class TileEpilogue {
   std::vector<float> literals_;  // a tile of each
   int64_t outStep_ = 0;          // 0: dense
   std::vector<int64_t> operandSteps_;
-  bool direct_ = false;  // at most one added matrix, then a slope below zero and a clamp: done in registers
-  int addend_ = -1;      // extra operand
-  bool bends_ = false;   // by the slope of an extra operand, or by a literal
-  int slope_ = -1;       // extra operand
+  // At most one added matrix, then a slope below zero and a clamp; or a gate, one added matrix and a clamp.
+  bool direct_ = false;
+  Gate gate_ = Gate::kNone;
+  float gateSlope_ = 0, gateOffset_ = 0;
+  int addend_ = -1;     // extra operand
+  bool bends_ = false;  // by the slope of an extra operand, or by a literal
+  int slope_ = -1;      // extra operand
   float literalSlope_ = 0;
   float low_ = 0;
   float high_ = 0;

@@ -44,6 +44,7 @@ void DnnlCall::run(void* const* slots, void* scratch) {
                                                  static_cast<int>(arguments_.size()), arguments_.data()),
                           "oneDNN could not execute a primitive");
   if (noFork) hasRun = true;
+  if (finish_) finish_(slots);
 }
 
 size_t DnnlCalls::scratchBytes() const {

@@ -4,6 +4,7 @@
 #include <dnnl.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tenon::backends::cpu {
@@ -19,6 +20,8 @@ class DnnlCall {
   void fix(int argument, const dnnl::memory& memory);
   // Memory for the time of the call.
   void bindScratch(const dnnl::memory::desc& desc);
+  // What is done behind the primitive with the same slots.
+  void then(std::function<void(void* const* slots)> finish) { finish_ = std::move(finish); }
   size_t scratchBytes() const noexcept { return scratchBytes_; }
   void run(void* const* slots, void* scratch);
 
@@ -34,6 +37,7 @@ class DnnlCall {
   std::vector<dnnl::memory> held_;
   std::vector<dnnl_exec_arg_t> arguments_;
   std::vector<Place> places_;
+  std::function<void(void* const*)> finish_;
   size_t scratchBytes_ = 0;
 };
 

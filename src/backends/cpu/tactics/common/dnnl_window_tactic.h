@@ -11,6 +11,9 @@ namespace tenon::backends::cpu {
 // Stands in plans and timing caches: an implementation of oneDNN with that in its name.
 inline constexpr const char* kNarrowVectors = "avx2";
 
+// Likewise: the sums are oneDNN's, x * sigmoid(x) behind them is own code.
+inline constexpr const char* kGated = "gated";
+
 // Op is ops::Convolution or ops::Deconvolution.
 template <typename Op>
 class DnnlWindowTactic final : public SimpleTactic {
@@ -47,6 +50,11 @@ class DnnlWindowTactic final : public SimpleTactic {
       narrow.variant = kNarrowVectors;
       result.push_back(std::move(narrow));
     }
+    if (result.back().outputs[0] == Layout::kChannelsLast && startsWithSwish(problem.op.as<Op>()->epilogue)) {
+      auto gated = result.back();
+      gated.variant = kGated;
+      result.push_back(std::move(gated));
+    }
     if (hasWholeGroups(problem)) addBlockedCandidate(name(), problem, result);
     return result;
   }
@@ -61,6 +69,17 @@ class DnnlWindowTactic final : public SimpleTactic {
   }
 
  private:
+  static bool startsWithSwish(const ops::ScalarExpr& epilogue) {
+    const auto& instructions = epilogue.instructions;
+    const auto sum = ops::ScalarArgument::input(0);
+    const auto gate = ops::ScalarArgument::result(0);
+    if (instructions.size() < 2 || instructions[0].op != ops::ScalarOp::k_sigmoid ||
+        instructions[1].op != ops::ScalarOp::k_mul || !(instructions[0].arguments[0] == sum))
+      return false;
+    const auto& factors = instructions[1].arguments;
+    return (factors[0] == sum && factors[1] == gate) || (factors[0] == gate && factors[1] == sum);
+  }
+
   // Processors that compute as much per cycle with vectors of 8: those of 16 may be left partly idle by the number of
   // channels, and what waits for memory gains nothing by them.
   static bool mayGainByNarrowVectors(const compile::Problem& problem) {
