@@ -1,6 +1,7 @@
 // Compilation, and modules.
 #include "backends/cuda/driver/compiler.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -206,16 +207,17 @@ CUfunction Module::find(const std::string& name) const {
 void allowSharedBytes(CUfunction function, size_t bytes) {
   // 48 KiB need no asking, but the kernel's own arrays and what the driver reserves count among them.
   constexpr size_t kAlways = 32 << 10;
+  constexpr int kUnasked = 48 << 10;
   if (bytes <= kAlways) return;
   static auto* const kMutex = new std::mutex;
   const std::lock_guard lock(*kMutex);
   int allowed = 0;
   check(driver().functionGetAttribute(&allowed, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function),
         "cuFuncGetAttribute");
-  if (allowed >= static_cast<int>(bytes)) return;
-  check(
-      driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
-      "cuFuncSetAttribute");
+  const int wanted = std::max(allowed, static_cast<int>(bytes));
+  if (wanted == allowed && allowed > kUnasked) return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, wanted),
+        "cuFuncSetAttribute");
 }
 
 void launchNextInOrder() noexcept { inOrderNext = true; }
