@@ -2,6 +2,7 @@
 // attributes that products are made of.
 #include <cublasLt.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -108,10 +109,14 @@ EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefere
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// Questions for algorithms so far; no function of the library.
+std::atomic<unsigned long> questions = 0;
+EXPORT unsigned long emulatedQuestions() { return questions; }
 EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                                      cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
                                                      cublasLtMatmulHeuristicResult_t* results, int* count) {
+  ++questions;
   *count = most > 0 ? 1 : 0;
   if (most > 0) results[0] = cublasLtMatmulHeuristicResult_t{};
   if (most > 0) results[0].workspaceSize = 1000;  // none that is aligned
