@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """LSTM, GRU and RNN: Tenon's trtexec beside ONNX Runtime and OpenVINO on the CPU, or torch with cuDNN on a GPU, in turns.
 
-    recurrent_speed.py [--gpu] [--threads N] [--rounds N] [--seconds S] [--trtexec FILE] [--only TEXT] [--json FILE]
+    recurrent_speed.py [--gpu] [--threads N] [--rounds N] [--seconds S] [--trtexec FILE] [--only TEXT] [--states] [--json FILE]
 
 Needs the Python packages numpy and onnx; onnxruntime and openvino where they are there, torch for --gpu. Times are the least of
 all rounds, in microseconds, of the whole operator with its input products; TF32 is off. Ratios are the peer's time over
 Tenon's. On a GPU torch is timed as programs call it and as a recorded CUDA graph, Tenon with --useCudaGraph; the largest
-difference of the results is shown, over the largest value.
+difference of the results is shown, over the largest value. With --states, on the CPU, the first states are inputs, as where
+a program goes on step by step; without, they are zeros, which a single step need not multiply.
 """
 import argparse
 import json
@@ -35,35 +36,38 @@ GPU_CASES = [("LSTM", 64, 1, 100, 1), ("LSTM", 128, 1, 100, 1), ("LSTM", 256, 1,
              ("RNN", 64, 1, 100, 1), ("RNN", 256, 1, 100, 1)]
 
 
-def make(case, folder):
-    """The model's path, its input's file, and weights by ONNX's order of gates."""
+def make(case, folder, states=False):
+    """The model's path, its inputs by name, which lie in files beside it, and weights by ONNX's order of gates."""
     op, hidden, batch, steps, directions = case
     random = np.random.default_rng(1)
     gates = GATES[op]
     scale = 1 / np.sqrt(hidden)
     draw = lambda *shape: random.uniform(-scale, scale, shape).astype(np.float32)
     w, r, b = draw(directions, gates * hidden, hidden), draw(directions, gates * hidden, hidden), draw(directions, 2 * gates * hidden)
-    x = random.standard_normal((steps, batch, hidden)).astype(np.float32)
+    inputs = {"x": random.standard_normal((steps, batch, hidden)).astype(np.float32)}
+    for name in ["h", "c"][:2 if op == "LSTM" else 1] if states else []:
+        inputs[name] = random.uniform(-1, 1, (directions, batch, hidden)).astype(np.float32)
     more = {"direction": "bidirectional"} if directions == 2 else {}
     if op == "GRU":
         more["linear_before_reset"] = 1
-    node = helper.make_node(op, ["x", "w", "r", "b"], ["y"], hidden_size=hidden, **more)
+    node = helper.make_node(op, ["x", "w", "r", "b", "", *list(inputs)[1:]], ["y"], hidden_size=hidden, **more)
     value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-    graph = helper.make_graph([node], "g", [value("x", x.shape)], [value("y", (steps, directions, batch, hidden))],
+    graph = helper.make_graph([node], "g", [value(n, v.shape) for n, v in inputs.items()], [value("y", (steps, directions, batch, hidden))],
                               [numpy_helper.from_array(a, n) for a, n in ((w, "w"), (r, "r"), (b, "b"))])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = folder / ("_".join(map(str, case)) + ".onnx")
     onnx.save(model, path)
-    file = path.with_suffix(".bin")
-    x.tofile(file)
-    return path, file, x, (w, r, b)
+    for name, values in inputs.items():
+        values.tofile(path.with_suffix(f".{name}"))
+    return path, inputs, (w, r, b)
 
 
-def tenon(args, path, file, y):
+def tenon(args, path, inputs, y):
     """The least time in us and the results, or the end of what trtexec said."""
     out = path.with_suffix(".json")
+    files = ",".join(f"{name}:{path.with_suffix('.' + name)}" for name in inputs)
     command = [args.trtexec, f"--onnx={path}", f"--duration={args.seconds}", "--warmUp=50", "--noDataTransfers", "--useSpinWait",
-               f"--loadInputs=x:{file}", f"--exportOutput={out}", "--noTF32"] + (["--useCudaGraph"] if args.gpu else [])
+               f"--loadInputs={files}", f"--exportOutput={out}", "--noTF32"] + (["--useCudaGraph"] if args.gpu else [])
     said = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TENON_THREADS=str(args.threads)))
     found = re.search(r"GPU Compute Time: min = ([0-9.]+)", said.stdout)
     if not found:
@@ -81,7 +85,7 @@ def least(run, seconds):
     return best * 1e6
 
 
-def cpu_peers(args, path, x):
+def cpu_peers(args, path, inputs):
     """Name to a function that runs the model, which returns its result."""
     peers = {}
     try:
@@ -90,7 +94,8 @@ def cpu_peers(args, path, x):
         options.intra_op_num_threads = args.threads
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         binding = session.io_binding()
-        binding.bind_cpu_input("x", x)
+        for name, values in inputs.items():
+            binding.bind_cpu_input(name, values)
         binding.bind_output("y")
         peers["ONNX Runtime"] = (lambda: session.run_with_iobinding(binding), lambda: binding.copy_outputs_to_cpu()[0])
     except ImportError:
@@ -100,7 +105,8 @@ def cpu_peers(args, path, x):
         core = openvino.Core()
         core.set_property("CPU", {"INFERENCE_NUM_THREADS": args.threads, "INFERENCE_PRECISION_HINT": "f32"})
         request = core.compile_model(str(path), "CPU").create_infer_request()
-        request.set_input_tensor(openvino.Tensor(x))
+        for name, values in inputs.items():
+            request.set_tensor(name, openvino.Tensor(values))
         peers["OpenVINO"] = (request.infer, lambda: request.get_output_tensor().data)
     except ImportError:
         pass
@@ -150,18 +156,18 @@ def torch_peers(case, x, weights):
 
 
 def measure(args, case, folder):
-    path, file, x, weights = make(case, folder)
+    path, inputs, weights = make(case, folder, args.states)
     y = np.empty(case[3] * case[4] * case[2] * case[1], np.float32)
     times, wanted = {"Tenon": float("inf")}, None
     if args.gpu:
-        peers, wanted = torch_peers(case, x, weights)
+        peers, wanted = torch_peers(case, inputs["x"], weights)
         times.update(peers)
         wanted = wanted.reshape(case[3], case[2], case[4], case[1]).transpose(0, 2, 1, 3)
         peers = {}
     else:
-        peers = cpu_peers(args, path, x)
+        peers = cpu_peers(args, path, inputs)
     for _ in range(args.rounds):
-        times["Tenon"] = min(times["Tenon"], tenon(args, path, file, y))
+        times["Tenon"] = min(times["Tenon"], tenon(args, path, inputs, y))
         for name, (run, result) in peers.items():
             run()
             times[name] = min(times.get(name, float("inf")), least(run, args.seconds))
@@ -178,9 +184,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3, help="of one measurement")
     parser.add_argument("--trtexec", default=str(ROOT / "build/release/bin/trtexec"))
     parser.add_argument("--only", default="", help="a part of the rows' names")
+    parser.add_argument("--states", action="store_true", help="first states are inputs")
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which no row begins")
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
+    if args.gpu and args.states:
+        parser.error("--states is for the CPU")
     rows, failed, end = {}, 0, time.monotonic() + args.limit
     with tempfile.TemporaryDirectory() as folder:
         for case in GPU_CASES if args.gpu else CPU_CASES:

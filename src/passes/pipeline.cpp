@@ -63,6 +63,7 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_affine), When::kAlways, On::kAll},    // scales and shifts that met
     {PASS(rewrite), When::kAlways, On::kAll},         // activations that were written out are whole now
     {PASS(fuse_epilogue), When::kAlways, On::kAll},   // what is left behind a contraction becomes its epilogue
+    {PASS(take_input), When::kAlways, On::kCpu},      // with its bias
     {PASS(narrow_masks), When::kAlways, On::kAll},    // when the mask is one node
     {PASS(pack_attention), When::kAlways, On::kAll},  // products with their biases, which must be alike
     {PASS(merge_products), When::kAlways, On::kAll},  // those that are not attention's

@@ -127,7 +127,13 @@ class Reader {
       if (word == "positive") {
         c.positive = true;
       } else if (word == "constant") {
-        c.constant = true;
+        c.constants = {1};
+      } else if (word.starts_with("constant=")) {
+        for (std::string_view list = word.substr(9); !list.empty();) {
+          const auto comma = std::min(list.find(','), list.size());
+          c.constants.push_back(number(list.substr(0, comma)));
+          list.remove_prefix(std::min(comma + 1, list.size()));
+        }
       } else if (word == "drawn") {
         c.drawn = true;
       } else if (word.starts_with("index=")) {
@@ -207,6 +213,10 @@ ops::TensorType parseType(std::string_view text) {
   return type;
 }
 
+bool isConstant(const Case& c, size_t operand) {
+  return std::find(c.constants.begin(), c.constants.end(), static_cast<int64_t>(operand)) != c.constants.end();
+}
+
 std::string graphOf(const Case& c) {
   const auto op = ops::Operator::parse(c.op);
   std::vector<ops::TensorType> types;
@@ -214,8 +224,8 @@ std::string graphOf(const Case& c) {
   std::string names;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     types.push_back(parseType(c.operands[i]));
-    text += c.constant && i == 1 ? fmt::format("const %x1 : {} = random(9)\n", c.operands[i])
-                                 : fmt::format("input %x{} : {}\n", i, c.operands[i]);
+    text += isConstant(c, i) ? fmt::format("const %x{} : {} = random({})\n", i, c.operands[i], 8 + i)
+                             : fmt::format("input %x{} : {}\n", i, c.operands[i]);
     names += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
   }
   const auto outputs = op.infer("case", types);

@@ -14,7 +14,7 @@
 //   positive    floating operands but the first are in [0.5, 1)
 //   values=A,B  the values of the operands of rank 0, in their order
 //   tolerance=T in place of what the output's type allows
-//   constant    operand 1 is a constant of the network
+//   constant    operand 1 is a constant of the network; constant=1,4: these operands are
 //   drawn       results are drawn at random: run, and compared with nothing
 // and, as the last fact of a line, one of
 //   refused DEVICE: TEXT           a build for the device is refused, and the error holds the text
@@ -45,7 +45,7 @@ struct Case {
   std::vector<std::string> operands;
   int64_t indexLimit = 0;
   bool positive = false;
-  bool constant = false;
+  std::vector<int64_t> constants;  // operands
   bool drawn = false;
   double tolerance = 0;  // 0: by the type of the output
   std::vector<double> scalars;
@@ -62,6 +62,7 @@ std::vector<Case> readCases(const std::string& path);
 std::string pathOf(const std::string& file);
 // The names of the files of this folder, and the cases of one of them.
 std::vector<std::string> caseFiles();
+bool isConstant(const Case& c, size_t operand);
 std::vector<Case> casesOf(const std::string& name);
 
 // "f32[2,3]".

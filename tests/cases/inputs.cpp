@@ -65,7 +65,7 @@ std::vector<HostTensor> inputsOf(const Case& c) {
   std::vector<HostTensor> inputs;
   size_t scalar = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    if (c.constant && i == 1) continue;
+    if (isConstant(c, i)) continue;
     const auto type = parseType(c.operands[i]);
     inputs.push_back(valuesFor(type, i + 1));
     const auto& view = inputs.back().view();

@@ -76,6 +76,24 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
   EXPECT_NE(refusal("recurrent", {x, half}), "");
 }
 
+// What it computes then, the test of the pass take_input compares.
+TEST(Recurrent, TakesItsInput) {
+  const auto x = f32({2, 3, 5});
+  const auto r = f32({2, 12, 3});
+  const auto w = f32({2, 12, 5});
+  EXPECT_EQ(refusal("recurrent{takesInput=true}", {x, r, w}), "");
+  EXPECT_EQ(refusal("recurrent{takesInput=true hasInputBias=true}", {x, r, w, f32({2, 12})}), "");
+  EXPECT_NE(refusal("recurrent{hasInputBias=true}", {f32({2, 3, 2, 12}), r, f32({2, 12})}).find("without its weights"),
+            std::string::npos);
+  EXPECT_NE(refusal("recurrent{takesInput=true}", {f32({2, 3, 2, 12}), r, w}).find("expected 3 axes each"),
+            std::string::npos);
+  EXPECT_NE(refusal("recurrent{takesInput=true}", {x, r, f32({2, 12, 6})}).find("input's weights"), std::string::npos);
+  EXPECT_NE(refusal("recurrent{takesInput=true hasInputBias=true}", {x, r, w, f32({1, 12})}).find("input's bias"),
+            std::string::npos);
+  EXPECT_EQ(Operator::parse("recurrent{takesInput=true}").infer("n", std::vector{x, r, w})[0].shape,
+            f32({2, 3, 2, 3}).shape);
+}
+
 // A plain cell whose state doubles: y counts the steps of each row, from its own end in reverse.
 TEST(Recurrent, LengthsEndRows) {
   for (const bool reverse : {false, true}) {

@@ -94,5 +94,40 @@ TEST(MergeProducts, OnGpusOnlyWhereSlicesArePlaces) {
   }
 }
 
+// One step of one row takes its input; more steps or rows, a GRU and products that others read do not.
+TEST(TakeInput, OneStepOfOneRow) {
+  const auto body = [](int steps, int batch, const std::string& cell, const std::string& more) {
+    const int gates = cell == "rnn" ? 1 : cell == "gru" ? 3 : 4;
+    const int rows = 2 * gates * 5;
+    const auto dims = [&](const std::string& last) { return fmt::format("f32[{},{},{}", steps, batch, last); };
+    return fmt::format("input %x : {}\nconst %w : f32[{},7] = random(1)\nconst %b : f32[{}] = random(2)\n", dims("7]"),
+                       rows, rows) +
+           fmt::format("const %r : f32[2,{},5] = random(3)\ninput %h : f32[2,{},5]\n", gates * 5, batch) +
+           fmt::format("%m : {} = matmul{{transposeB=true{}}}(%x, %w{}) \"m\"\n", dims(fmt::format("{}]", rows)), more,
+                       more.empty() ? "" : ", %b") +
+           fmt::format("%p : {} = reshape{{shape=[{},{},2,{}]}}(%m) \"p\"\n", dims(fmt::format("2,{}]", gates * 5)),
+                       steps, batch, gates * 5) +
+           fmt::format("%y : {}, %l : f32[2,{},5]{} = recurrent{{cell={} hasFirst=true}}(%p, %r, %h) \"y\"\n",
+                       dims("2,5]"), batch, cell == "lstm" ? fmt::format(", %c : f32[2,{},5]", batch) : "", cell) +
+           "output %y\noutput %l\n";
+  };
+  const std::string bias = " epilogue=\"add(x0,x1)\"";
+  for (const auto* const cell : {"lstm", "rnn"}) {
+    expectPass("take_input", body(1, 1, cell, bias), "reshape recurrent");
+    expectPass("take_input", body(1, 1, cell, ""), "reshape recurrent");
+    expectPass("take_input", body(1, 1, cell, " epilogue=\"mul(x0,x1)\""), "matmul reshape recurrent");
+    expectPass("take_input", body(2, 1, cell, bias), "matmul reshape recurrent");
+    expectPass("take_input", body(1, 2, cell, bias), "matmul reshape recurrent");
+    expectPass("take_input", body(1, 1, cell, bias) + "output %m\n", "matmul reshape recurrent");
+    Options refittable;
+    refittable.refittable = true;
+    expectPass("take_input", body(1, 1, cell, bias), "matmul reshape recurrent", refittable);
+    Options gpu;
+    gpu.device = "cuda";
+    expectPass("take_input", body(1, 1, cell, bias), "matmul reshape recurrent", gpu);
+  }
+  expectPass("take_input", body(1, 1, "gru", bias), "matmul reshape recurrent");
+}
+
 }  // namespace
 }  // namespace tenon::passes

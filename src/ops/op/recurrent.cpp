@@ -32,14 +32,15 @@ class Row {
 
   void run() {
     const auto& products = context_.inputs[0].dims;
+    const int64_t directions = context_.inputs[1].dims[0];
     const int64_t steps = products[0];
     const bool isReverse = direction_ == 1 || op_.reverse;
     const int64_t length = op_.hasLengths ? input(places_.lengths).loadInt(row_) : steps;
     for (int64_t i = 0; i < steps; ++i) {
       const int64_t time = isReverse ? steps - 1 - i : i;
-      const int64_t line = (time * products[1] + row_) * products[2] + direction_;
+      const int64_t line = (time * products[1] + row_) * directions + direction_;
       const bool isThere = time < length;
-      if (isThere) step(line);
+      if (isThere) step(op_.takesInput ? productsOf(time * products[1] + row_) : given(line));
       for (int64_t j = 0; j < hidden_; ++j)
         context_.outputs[0].storeDouble(line * hidden_ + j, isThere ? at(state_, j) : 0.0);
     }
@@ -69,9 +70,30 @@ class Row {
     return input(places_.peepholes).loadDouble((direction_ * 3 + index) * hidden_ + unit) * cell;
   }
 
-  void step(int64_t line) {
+  // Of all gates and units.
+  std::vector<double> given(int64_t line) const {
+    std::vector<double> result(static_cast<size_t>(op_.gates() * hidden_));
+    for (int64_t i = 0; i < op_.gates() * hidden_; ++i)
+      at(result, i) = context_.inputs[0].loadDouble(line * op_.gates() * hidden_ + i);
+    return result;
+  }
+  std::vector<double> productsOf(int64_t line) const {
+    const int64_t width = context_.inputs[0].dims[2];
+    const int64_t rows = op_.gates() * hidden_;
+    std::vector<double> result(static_cast<size_t>(rows));
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t row = direction_ * rows + i;
+      if (op_.hasInputBias) at(result, i) = input(places_.inputBias).loadDouble(row);
+      for (int64_t k = 0; k < width; ++k)
+        at(result, i) +=
+            input(places_.inputWeights).loadDouble(row * width + k) * context_.inputs[0].loadDouble(line * width + k);
+    }
+    return result;
+  }
+
+  void step(const std::vector<double>& products) {
     const auto product = [&](int64_t gate, int64_t unit) {
-      return context_.inputs[0].loadDouble((line * op_.gates() + gate) * hidden_ + unit);
+      return products[static_cast<size_t>(gate * hidden_ + unit)];
     };
     std::vector<double> next(state_.size());
     std::vector<double> reset = state_;
@@ -151,6 +173,8 @@ Recurrent::Places Recurrent::places() const {
   result.first = place(hasFirst);
   result.firstCell = place(hasFirstCell);
   result.lengths = place(hasLengths);
+  result.inputWeights = place(takesInput);
+  result.inputBias = place(hasInputBias);
   return result;
 }
 
@@ -167,17 +191,24 @@ void Recurrent::infer(InferContext& context) const {
   context.check(cell == Cell::kGru || (!hasBias && !late), "a bias and a late reset are those of a gru");
   checkFloating(context, 0);
   checkSameType(context, 0, 1);
-  context.check(products.rank() == 4 && weights.rank() == 3, "products {} and weights {}; expected 4 and 3 axes",
-                text(products.shape), text(weights.shape));
+  context.check(takesInput || !hasInputBias, "an input's bias without its weights");
+  if (takesInput) {
+    context.check(products.rank() == 3 && weights.rank() == 3, "input {} and weights {}; expected 3 axes each",
+                  text(products.shape), text(weights.shape));
+  } else {
+    context.check(products.rank() == 4 && weights.rank() == 3, "products {} and weights {}; expected 4 and 3 axes",
+                  text(products.shape), text(weights.shape));
+  }
   context.check(weights.shape[0].isConstant() && weights.shape[2].isConstant() && weights.shape[0].constant() >= 1 &&
                     weights.shape[0].constant() <= 2,
                 "weights {}; expected 1 or 2 directions and a hidden size that are constant", text(weights.shape));
-  const Extent directions = context.merge(weights.shape[0], products.shape[2], "directions");
+  const Extent directions =
+      takesInput ? weights.shape[0] : context.merge(weights.shape[0], products.shape[2], "directions");
   const Extent hidden = weights.shape[2];
   const Extent batch = products.shape[1];
   context.check(!reverse || directions == Extent(1), "reverse with two directions");
   context.merge(weights.shape[1], hidden * Extent(gates()), "rows of the weights");
-  context.merge(products.shape[3], hidden * Extent(gates()), "columns of the products");
+  if (!takesInput) context.merge(products.shape[3], hidden * Extent(gates()), "columns of the products");
   const auto expect = [&](int place, const Shape& shape, std::string_view role) {
     if (place < 0) return;
     const auto& input = context.input(static_cast<size_t>(place));
@@ -190,6 +221,8 @@ void Recurrent::infer(InferContext& context) const {
   expect(at.peepholes, {directions, hidden * Extent(3)}, "peepholes");
   expect(at.first, {directions, batch, hidden}, "first state");
   expect(at.firstCell, {directions, batch, hidden}, "first cell");
+  if (takesInput) expect(at.inputWeights, {directions, hidden * Extent(gates()), products.shape[2]}, "input's weights");
+  expect(at.inputBias, {directions, hidden * Extent(gates())}, "input's bias");
   if (at.lengths >= 0) {
     const auto& lengths = context.input(static_cast<size_t>(at.lengths));
     context.check((lengths.dtype == DataType::kI32 || lengths.dtype == DataType::kI64) && lengths.rank() == 1,
@@ -202,9 +235,8 @@ void Recurrent::infer(InferContext& context) const {
 }
 
 void Recurrent::evaluate(const EvalContext& context) const {
-  const auto& products = context.inputs[0].dims;
-  for (int64_t direction = 0; direction < products[2]; ++direction) {
-    for (int64_t row = 0; row < products[1]; ++row) Row(*this, context, direction, row).run();
+  for (int64_t direction = 0; direction < context.inputs[1].dims[0]; ++direction) {
+    for (int64_t row = 0; row < context.inputs[0].dims[1]; ++row) Row(*this, context, direction, row).run();
   }
 }
 

@@ -33,6 +33,8 @@ double evaluate(GateFunction function, double a, double b, double x);
 // (GRU: with the state's product of the last gate), peepholes [D, 3 * H] (LSTM: i, o, f), first [D, B, H] and
 // firstCell [D, B, H] (else zeros), and lengths, i32 or i64 [B]. D is 1 or 2, the second direction runs backwards; G is
 // 1, 3 (z, r, h) or 4 (i, o, f, c). Outputs: y [S, B, D, H]; the last state [D, B, H]; the last cell [D, B, H] (LSTM).
+// With takesInput the products are the node's own: input 0 is x [S, B, I], and last stand inputWeights [D, G * H, I]
+// and, with hasInputBias, inputBias [D, G * H]: p = W x + inputBias.
 //   rnn:  h = f0(p + R h)
 //   gru:  z = f0(p + R h), r = f0(p + R h), h = (1 - z) f1(p + R (r h) + bias) + z h;
 //         late: h = (1 - z) f1(p + r (R h + bias)) + z h
@@ -53,6 +55,8 @@ struct Recurrent {
   bool hasFirst = false;
   bool hasFirstCell = false;
   bool hasLengths = false;
+  bool takesInput = false;
+  bool hasInputBias = false;
   std::vector<GateFunction> functions;  // of the cell; empty: sigmoid and tanh, of an rnn tanh
   std::vector<double> a;                // of each function; empty: zeros
   std::vector<double> b;
@@ -66,6 +70,8 @@ struct Recurrent {
                                             field("hasFirst", &Recurrent::hasFirst),
                                             field("hasFirstCell", &Recurrent::hasFirstCell),
                                             field("hasLengths", &Recurrent::hasLengths),
+                                            field("takesInput", &Recurrent::takesInput),
+                                            field("hasInputBias", &Recurrent::hasInputBias),
                                             field("functions", &Recurrent::functions),
                                             field("a", &Recurrent::a),
                                             field("b", &Recurrent::b)};
@@ -80,7 +86,7 @@ struct Recurrent {
 
   // Where the operands stand among the inputs; -1: absent.
   struct Places {
-    int bias = -1, peepholes = -1, first = -1, firstCell = -1, lengths = -1;
+    int bias = -1, peepholes = -1, first = -1, firstCell = -1, lengths = -1, inputWeights = -1, inputBias = -1;
     int count = 2;
   };
   Places places() const;

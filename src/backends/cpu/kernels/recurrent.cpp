@@ -17,32 +17,58 @@ namespace {
 constexpr int64_t kUnits = kRecurrentUnits;
 constexpr int64_t kSharedWork = 400'000;  // multiply-adds of a step that several threads share
 
-int64_t panelCount(int64_t hidden) { return (hidden + kUnits - 1) / kUnits; }
-int64_t packedFloats(const Dims& weights) { return weights[0] * panelCount(weights[2]) * weights[1] * kUnits; }
+// Panels of cells with one gate are four times as wide, where there are units enough: each state that is loaded serves
+// four vectors of weights.
+constexpr int64_t kWidened = 4, kLeastWidened = 128;
+int64_t panelUnits(int64_t gates, int64_t hidden) {
+  return gates == 1 && hidden >= kLeastWidened ? kWidened * kUnits : kUnits;
+}
+int64_t panelCount(int64_t gates, int64_t hidden) {
+  const int64_t units = panelUnits(gates, hidden);
+  return (hidden + units - 1) / units;
+}
+// `weights`: those of the state; `width`: of the input whose weights stand in front of them.
+int64_t packedFloats(const Dims& weights, int64_t width) {
+  const int64_t gates = weights[2] == 0 ? 0 : weights[1] / weights[2];
+  return weights[0] * panelCount(gates, weights[2]) * (width + weights[2]) * gates * panelUnits(gates, weights[2]);
+}
 
-// to[direction][panel][k][gate][unit] = from[direction][gate * hidden + unit][k]
-void packWeights(const float* from, const Dims& dims, float* to) {
+// to[direction][panel][k][gate][unit] = from[direction][gate * hidden + unit][k], first of the input's weights
+// [directions, gates * hidden, width], then of the state's.
+void packWeights(const float* inputs, int64_t width, const float* states, const Dims& dims, float* to) {
   const int64_t hidden = dims[2];
   const int64_t gates = hidden == 0 ? 0 : dims[1] / hidden;
-  const int64_t panels = panelCount(hidden);
-  runJobs(dims[0] * panels, packedFloats(dims), [&](int64_t job) {
+  const int64_t units = panelUnits(gates, hidden);
+  const int64_t panels = panelCount(gates, hidden);
+  runJobs(dims[0] * panels, packedFloats(dims, width), [&](int64_t job) {
     const int64_t direction = job / panels;
-    const int64_t first = job % panels * kUnits;
-    float* const panel = to + job * hidden * gates * kUnits;
-    for (int64_t k = 0; k < hidden; ++k) {
-      for (int64_t gate = 0; gate < gates; ++gate) {
-        for (int64_t unit = 0; unit < kUnits; ++unit) {
-          const int64_t row = (direction * gates + gate) * hidden + first + unit;
-          panel[(k * gates + gate) * kUnits + unit] = first + unit < hidden ? from[row * hidden + k] : 0.0F;
+    const int64_t first = job % panels * units;
+    float* panel = to + job * (width + hidden) * gates * units;
+    const auto pack = [&](const float* from, int64_t depth) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t gate = 0; gate < gates; ++gate, panel += units) {
+          for (int64_t unit = 0; unit < units; ++unit) {
+            const int64_t row = (direction * gates + gate) * hidden + first + unit;
+            panel[unit] = first + unit < hidden ? from[row * depth + k] : 0.0F;
+          }
         }
       }
-    }
+    };
+    pack(inputs, width);
+    pack(states, hidden);
   });
 }
 
 struct RecurrentKernel final : runtime::Kernel, runtime::Packer {
   RecurrentKernel(const ops::Recurrent& op, const runtime::KernelLoad& load) : op(op) {
     const auto& constant = load.constants[1];
+    if (op.takesInput) {
+      const auto& ofInput = load.constants[static_cast<size_t>(op.places().inputWeights)];
+      if (!isConstantF32(ofInput) || !isConstantF32(constant) || ofInput.dims.rank != 3 || op.cell == ops::Cell::kGru)
+        throw Unsupported("cpu.recurrent: an input with weights {} of {}; expected constants of f32, and no GRU",
+                          ofInput.dims.text(), name(ofInput.dtype));
+      width = ofInput.dims[2];
+    }
     if (constant.data == nullptr) return;
     if (!isConstantF32(constant) || constant.dims.rank != 3 || constant.dims[1] != op.gates() * constant.dims[2])
       throw Unsupported("cpu.recurrent: weights {} of {}; expected f32 [directions, {} * hidden, hidden]",
@@ -53,18 +79,21 @@ struct RecurrentKernel final : runtime::Kernel, runtime::Packer {
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     if (!isPacked) return {};
-    return {{{1},
-             fmt::format("units by {} of {}", kUnits, weights.text()),
-             static_cast<uint64_t>(packedFloats(weights)) * sizeof(float),
-             false}};
+    std::vector<size_t> sources{1};
+    if (op.takesInput) sources.push_back(static_cast<size_t>(op.places().inputWeights));
+    return {{std::move(sources),
+             fmt::format("units by {} of {} behind {}", panelUnits(op.gates(), weights[2]), weights.text(), width),
+             static_cast<uint64_t>(packedFloats(weights, width)) * sizeof(float), false}};
   }
   void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
-    packWeights(static_cast<const float*>(sources[0]), weights, static_cast<float*>(to));
+    packWeights(op.takesInput ? static_cast<const float*>(sources[1]) : nullptr, width,
+                static_cast<const float*>(sources[0]), weights, static_cast<float*>(to));
   }
 
   ops::Recurrent op;
   bool isPacked = false;
   Dims weights;
+  int64_t width = 0;  // of the input that the node takes
 };
 
 class RecurrentInstance final : public runtime::KernelInstance {
@@ -89,15 +118,23 @@ class RecurrentInstance final : public runtime::KernelInstance {
               weights_.text(), kernel_.weights.text());
     steps_ = products[0];
     batch_ = products[1];
-    directions_ = products[2];
+    directions_ = weights_[0];
     hidden_ = weights_[2];
+    depth_ = kernel_.width + hidden_;
+    checkUser(!op_.takesInput || (steps_ == 1 && products[2] == kernel_.width),
+              "cpu.recurrent: an input {}; expected one step of {}", products.text(), kernel_.width);
     common_.hidden = hidden_;
     if (op_.hasLengths) lengthType_ = shapes.inputs[static_cast<size_t>(places_.lengths)].dtype;
     lines_ = directions_ * batch_;
     isEarly_ = op_.cell == ops::Cell::kGru && !op_.late;
-    // Two states of each line, then its cell or its reset state, then its sums.
-    sumFloats_ = panelCount(hidden_) * op_.gates() * kUnits;
-    const int64_t floats = lines_ * (3 * hidden_ + sumFloats_) + (kernel_.isPacked ? 0 : packedFloats(weights_));
+    // Two states of each line, then its cell or its reset state, then its sums, then what a step that takes its input
+    // reads of each line, and zeros for a bias that is not there.
+    units_ = panelUnits(op_.gates(), hidden_);
+    panels_ = panelCount(op_.gates(), hidden_);
+    sumFloats_ = panels_ * op_.gates() * units_;
+    const int64_t ofInput = op_.takesInput ? lines_ * depth_ + weights_[1] : 0;
+    const int64_t floats =
+        lines_ * (3 * hidden_ + sumFloats_) + ofInput + (kernel_.isPacked ? 0 : packedFloats(weights_, 0));
     return static_cast<size_t>(floats) * sizeof(float);
   }
 
@@ -107,16 +144,16 @@ class RecurrentInstance final : public runtime::KernelInstance {
     states_ = workspace;
     third_ = states_ + 2 * lines_ * hidden_;
     sums_ = third_ + lines_ * hidden_;
-    panels_ = static_cast<const float*>(arguments.inputs[1]);
+    packed_ = static_cast<const float*>(arguments.inputs[1]);
+    operands_ = sums_ + lines_ * sumFloats_;
     if (!kernel_.isPacked) {
-      float* const packed = sums_ + lines_ * sumFloats_;
-      packWeights(panels_, weights_, packed);
-      panels_ = packed;
+      packWeights(nullptr, 0, packed_, weights_, operands_);
+      packed_ = operands_;
     }
     arguments_ = &arguments;
     begin();
-    const int64_t panels = panelCount(hidden_);
-    const int64_t ofStep = lines_ * op_.gates() * hidden_ * hidden_;
+    const int64_t panels = panels_;
+    const int64_t ofStep = lines_ * op_.gates() * hidden_ * operandDepth();
     ++launches_;
     if (lines_ >= platform::teamSize() && lines_ > 1) {
       // Some rows of one direction together: a panel of weights serves all of them.
@@ -172,6 +209,26 @@ class RecurrentInstance final : public runtime::KernelInstance {
     };
     fill(states_, input(places_.first));
     if (op_.cell == ops::Cell::kLstm) fill(third_, input(places_.firstCell));
+    if (!op_.takesInput) return;
+    const int64_t width = kernel_.width;
+    for (int64_t line = 0; line < lines_; ++line) {
+      std::copy_n(input(0) + line % batch_ * width, width, operands_ + line * depth_);
+      std::copy_n(state(0, line), hidden_, operands_ + line * depth_ + width);
+    }
+    if (!op_.hasInputBias) std::fill_n(operands_ + lines_ * depth_, weights_[1], 0.0F);
+  }
+  // What a product with the panels reads of a line.
+  const float* operandOf(int64_t step, int64_t line) const {
+    if (op_.takesInput) return operands_ + line * depth_;
+    return isEarly_ ? third_ + line * hidden_ : state(step, line);
+  }
+  // How many of its elements: the first states are zeros where they are not given.
+  int64_t operandDepth() const { return op_.takesInput && !op_.hasFirst ? kernel_.width : depth_; }
+  // Of all gates, of one line at one time: the given products, or the bias alone.
+  const float* productsOf(int64_t time, int64_t direction, int64_t row) const {
+    const int64_t size = op_.gates() * hidden_;
+    if (!op_.takesInput) return input(0) + ((time * batch_ + row) * directions_ + direction) * size;
+    return op_.hasInputBias ? input(places_.inputBias) + direction * size : operands_ + lines_ * depth_;
   }
   void end() const {
     if (arguments_->outputs[1] != nullptr)
@@ -193,16 +250,15 @@ class RecurrentInstance final : public runtime::KernelInstance {
   }
 
   const float* panel(int64_t direction, int64_t index) const {
-    return panels_ + (direction * panelCount(hidden_) + index) * hidden_ * op_.gates() * kUnits;
+    return packed_ + (direction * panels_ + index) * depth_ * op_.gates() * units_;
   }
   // What one row of the batch does with the units of the panels [begin, end).
   RecurrentStep stepOf(int64_t step, int64_t direction, int64_t row, int64_t begin, int64_t end) const {
     RecurrentStep result = common_;
-    const int64_t unit = begin * kUnits;
+    const int64_t unit = begin * units_;
     const int64_t line = direction * batch_ + row;
-    const int64_t place = (timeOf(step, direction) * batch_ + row) * directions_ + direction;
-    result.count = std::min(end * kUnits, hidden_) - unit;
-    result.products = input(0) + place * op_.gates() * hidden_ + unit;
+    result.count = std::min(end * units_, hidden_) - unit;
+    result.products = productsOf(timeOf(step, direction), direction, row) + unit;
     result.before = state(step, line) + unit;
     result.state = state(step + 1, line) + unit;
     result.cells = third_ + line * hidden_ + unit;
@@ -211,7 +267,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
     return result;
   }
   float* keptSums(int64_t line, int64_t panel) const {
-    return sums_ + line * sumFloats_ + panel * op_.gates() * kUnits;
+    return sums_ + line * sumFloats_ + panel * op_.gates() * units_;
   }
 
   // The first two gates of a GRU that resets before its product.
@@ -220,7 +276,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
       addRows(step, direction, first, last, p, next, true);
       for (int64_t row = first; row < last; ++row) {
         const int64_t line = direction * batch_ + row;
-        simd_.reset(stepOf(step, direction, row, p, p + 1), keptSums(line, p), third_ + line * hidden_ + p * kUnits);
+        simd_.reset(stepOf(step, direction, row, p, p + 1), keptSums(line, p), third_ + line * hidden_ + p * units_);
       }
     });
   }
@@ -228,7 +284,9 @@ class RecurrentInstance final : public runtime::KernelInstance {
   // Sums of the rows that are there, for one panel: of the two gates of a reset, or of the others.
   void addRows(int64_t step, int64_t direction, int64_t first, int64_t last, int64_t p, int64_t next,
                bool isReset) const {
-    constexpr int64_t kTogether = 12;  // rows of the batch
+    constexpr int64_t kTogether = 12;                       // rows of the batch
+    const int64_t gates = op_.gates() * (units_ / kUnits);  // a wide panel is as many gates to the sums
+    const int64_t depth = isReset ? hidden_ : operandDepth();
     const int64_t time = timeOf(step, direction);
     const float* from[kTogether];
     float* to[kTogether];
@@ -236,13 +294,13 @@ class RecurrentInstance final : public runtime::KernelInstance {
     for (int64_t row = first; row < last; ++row) {
       if (isReset || isThere(time, row)) {
         const int64_t line = direction * batch_ + row;
-        from[rows] = isEarly_ && !isReset ? third_ + line * hidden_ : state(step, line);
+        from[rows] = isReset ? state(step, line) : operandOf(step, line);
         to[rows++] = keptSums(line, p);
       }
       if (rows < kTogether && row + 1 < last) continue;
       if (rows > 0)
-        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, hidden_, op_.gates(),
-                   isEarly_ && !isReset ? 2 : 0, isReset ? 2 : op_.gates(), batch_ >= kMany, to);
+        simd_.sums(panel(direction, p), panel(direction, row + 1 < last ? p : next), from, rows, depth, gates,
+                   isEarly_ && !isReset ? 2 : 0, isReset ? 2 : gates, batch_ >= kMany, to);
       rows = 0;
     }
   }
@@ -256,7 +314,7 @@ class RecurrentInstance final : public runtime::KernelInstance {
     auto* const y = static_cast<float*>(arguments_->outputs[0]);
     for (int64_t row = first; row < last; ++row) {
       const RecurrentStep now = stepOf(step, direction, row, begin, end);
-      float* const out = y + ((time * batch_ + row) * directions_ + direction) * hidden_ + begin * kUnits;
+      float* const out = y + ((time * batch_ + row) * directions_ + direction) * hidden_ + begin * units_;
       if (isThere(time, row)) {
         simd_.step(now, keptSums(direction * batch_ + row, begin));
         std::copy_n(now.state, now.count, out);
@@ -276,13 +334,15 @@ class RecurrentInstance final : public runtime::KernelInstance {
   Dims weights_;
   DataType lengthType_ = DataType::kI32;
   int64_t launches_ = 0;
-  int64_t steps_ = 0, batch_ = 0, directions_ = 0, hidden_ = 0, lines_ = 0, sumFloats_ = 0;
+  int64_t steps_ = 0, batch_ = 0, directions_ = 0, hidden_ = 0, depth_ = 0, lines_ = 0, sumFloats_ = 0;
   bool isEarly_ = false;
   const runtime::LaunchArguments* arguments_ = nullptr;
-  const float* panels_ = nullptr;
+  int64_t units_ = kUnits, panels_ = 0;  // of a direction
+  const float* packed_ = nullptr;        // its panels
   float* states_ = nullptr;
   float* third_ = nullptr;
   float* sums_ = nullptr;
+  float* operands_ = nullptr;
 };
 
 std::unique_ptr<runtime::KernelInstance> RecurrentKernel::instantiate() const {

@@ -41,6 +41,7 @@ class ResidentTactic final : public OwnTacticOf<ops::Recurrent> {
 
  protected:
   compile::Support acceptsOp(const ops::Recurrent& op, const compile::Problem& problem) const override {
+    if (op.takesInput) return compile::no("the input's products are another node's here");
     if (computeCapability() < kCapability)
       return compile::no("compute capability {}; {} is needed", computeCapability(), kCapability);
     if (op.cell == ops::Cell::kGru && !op.late) return compile::no("the GRU resets before its product");

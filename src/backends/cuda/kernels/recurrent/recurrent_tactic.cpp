@@ -4,8 +4,22 @@
 
 namespace tenon::backends::cuda {
 
+namespace {
+
+class RecurrentTactic final : public OwnTacticOf<ops::Recurrent> {
+ public:
+  RecurrentTactic() : OwnTacticOf("cuda.recurrent", Formats::kLinear, 20) {}
+
+ protected:
+  compile::Support acceptsOp(const ops::Recurrent& op, const compile::Problem&) const override {
+    return op.takesInput ? compile::no("the input's products are another node's here") : compile::yes();
+  }
+};
+
+}  // namespace
+
 const compile::Tactic& tactic_recurrent() {
-  static const OwnTacticOf<ops::Recurrent> kTactic("cuda.recurrent", Formats::kLinear, 20);
+  static const RecurrentTactic kTactic;
   return kTactic;
 }
 
