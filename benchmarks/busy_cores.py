@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long inferences take while other programs keep cores busy: Tenon's trtexec, and ONNX Runtime where it is installed.
+"""How long inferences take while other programs keep cores busy: Tenon's trtexec, and ONNX Runtime and OpenVINO where they are
+installed.
 
     busy_cores.py [--threads N] [--loops N,N,...] [--seconds S] [--rounds N] [--only TEXT,TEXT] [--trtexec FILE,FILE]
                   [--json FILE] [MODELS_FOLDER]
@@ -23,9 +24,9 @@ import tempfile
 from foundation import DEFAULT_FOLDER, ROOT, find_models, shapes_flag
 
 try:
-    from cpu_peers import Failed, OnnxRuntime
+    from cpu_peers import Failed, OnnxRuntime, OpenVino, openvino
 except ImportError:
-    OnnxRuntime = None
+    OnnxRuntime = openvino = None
 
 
 class BusyLoops:
@@ -74,6 +75,8 @@ def systems_for(path, options, folder):
     if OnnxRuntime is not None and not options.no_peers:
         try:
             systems["onnxruntime"] = OnnxRuntime(path, options.threads)
+            if openvino is not None:
+                systems["openvino"] = OpenVino(path, systems["onnxruntime"].feeds, options.threads)
         except Failed as error:
             print(f"{path.stem}: {error}", file=sys.stderr)
     return systems

@@ -59,14 +59,20 @@ def size(tensor):
     return math.prod(tensor["Dimensions"]) * BITS.get(tensor["Datatype"], 32) / 8
 
 
+def weights_of(layer):
+    """The extents of a contraction's second operand: a constant, or computed."""
+    return (layer.get("Constants") or layer["Inputs"][1:])[0]["Dimensions"]
+
+
 def operations(layer):
     """Arithmetic of a layer: two for each multiply-add, else one for each element of its results."""
     inputs, out = [t["Dimensions"] for t in layer["Inputs"]], layer["Outputs"][0]["Dimensions"]
-    kind, fields = layer["LayerType"], layer["Operator"]
+    fields = layer["Operator"]
+    kind = re.match(r"\w*", fields)[0]
     if kind == "convolution":
-        return 2 * math.prod(out) * math.prod(inputs[1][1:])
+        return 2 * math.prod(out) * math.prod(weights_of(layer)[1:])
     if kind == "deconvolution":
-        return 2 * math.prod(inputs[0]) * math.prod(inputs[1][1:])
+        return 2 * math.prod(inputs[0]) * math.prod(weights_of(layer)[1:])
     if kind == "matmul":
         return 2 * math.prod(out) * inputs[0][-2 if "transposeA=true" in fields else -1]
     if kind == "attention":
@@ -90,8 +96,8 @@ class Machine:
 
     def bound(self, layer, all_weights):
         """Milliseconds, and what sets them."""
-        constants = sum(size(t) for t in layer["Inputs"] if t["Location"] == "Constant")
-        moved = sum(size(t) for t in layer["Inputs"] + layer["Outputs"] if t["Location"] != "Constant")
+        constants = sum(size(t) for t in layer.get("Constants", []))
+        moved = sum(size(t) for t in layer["Inputs"] + layer["Outputs"])
         saved = 4 if "winograd" in layer["TacticName"] else 1
         arithmetic = operations(layer) / saved / self.gflops * 1e-6
         memory = moved / self.bandwidth(moved) * 1e-6 + constants / self.bandwidth(all_weights) * 1e-6
@@ -127,12 +133,12 @@ def measure(options):
 def shape_text(layer):
     def text(tensor):
         return "x".join(map(str, tensor["Dimensions"]))
-    weights = [t for t in layer["Inputs"] if t["Location"] == "Constant" and len(t["Dimensions"]) > 1]
+    weights = [t for t in layer.get("Constants", []) if len(t["Dimensions"]) > 1]
     return text(layer["Inputs"][0]) + (f" by {text(weights[0])}" if weights else "")
 
 
 def print_tables(options, machine, layers, whole):
-    all_weights = sum(size(t) for layer, _ in layers for t in layer["Inputs"] if t["Location"] == "Constant")
+    all_weights = sum(size(t) for layer, _ in layers for t in layer.get("Constants", []))
     rows = [(layer, time, *machine.bound(layer, all_weights)) for layer, time in layers]
     total, bound = sum(row[1] for row in rows), sum(row[2] for row in rows)
     print(f"{options.model.stem}, threads: {options.threads}, {whole:.3f} ms, layers {total:.3f} ms, "

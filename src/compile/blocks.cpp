@@ -9,9 +9,9 @@
 namespace tenon::compile {
 namespace {
 
-constexpr size_t kTrials = 4;        // problems
-constexpr double kMoved = 16;        // multiply-adds in the time of an element that is read or written
-constexpr double kWorthwhile = 0.1;  // part of their time
+constexpr size_t kTrials = 4;         // problems
+constexpr double kMoved = 16;         // multiply-adds in the time of an element that is read or written
+constexpr double kWorthwhile = 0.05;  // part of their time
 
 struct Trial {
   const Asked* asked = nullptr;
