@@ -170,6 +170,26 @@ TEST_F(OnGpu, SpeedOfProductsByWarpgroups) {
   }
 }
 
+struct Image {
+  int64_t batch, channels, extent, columns, taps, dilation;
+
+  std::string text() const {
+    return fmt::format("{}x{}x{}x{} to {} {}x{} dilation {}", batch, channels, extent, extent, columns, taps, taps,
+                       dilation);
+  }
+};
+
+std::string convolutionOf(const Image& e) {
+  return fmt::format(R"g(graph "windows" {{
+  input %x : f16[{0},{1},{2},{2}]
+  const %w : f16[{3},{1},{4},{4}] = random(5)
+  const %b : f16[{3},1,1] = random(6)
+  %y : f16[{0},{3},{2},{2}] = convolution{{epilogue="add(x0,x1);relu(t0)" prePadding=[{5},{5}] postPadding=[{5},{5}] dilations=[{6},{6}]}}(%x, %w, %b) "n"
+  output %y
+}})g",
+                     e.batch, e.channels, e.extent, e.columns, e.taps, e.taps / 2 * e.dilation, e.dilation);
+}
+
 // Nor here: products and convolutions of many rows, as networks of large batches have them.
 TEST_F(OnGpu, SpeedOfProductsOfManyTiles) {
   if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
@@ -179,9 +199,6 @@ TEST_F(OnGpu, SpeedOfProductsOfManyTiles) {
     print(e, measure(biasedProductOf(e, "f16"), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, 0));
   const Extents vocabulary{256, 50257, 768};
   print(vocabulary, measure(biasedProductOf(vocabulary, "f32"), {"cuda.mma90_matmul", "cuda.cublaslt_matmul"}, 0));
-  struct Image {
-    int64_t batch, channels, extent, columns, taps, dilation;
-  };
   for (const auto& e : {Image{128, 64, 56, 64, 3, 1},
                         {128, 128, 28, 128, 3, 1},
                         {128, 256, 14, 256, 3, 1},
@@ -193,16 +210,21 @@ TEST_F(OnGpu, SpeedOfProductsOfManyTiles) {
                         {128, 1024, 14, 256, 1, 1},
                         {8, 512, 65, 512, 3, 2},
                         {8, 2048, 65, 256, 3, 12}}) {
-    print(fmt::format("{}x{}x{}x{} to {} {}x{}", e.batch, e.channels, e.extent, e.extent, e.columns, e.taps, e.taps),
-          measure(fmt::format(R"g(graph "windows" {{
-  input %x : f16[{0},{1},{2},{2}]
-  const %w : f16[{3},{1},{4},{4}] = random(5)
-  const %b : f16[{3},1,1] = random(6)
-  %y : f16[{0},{3},{2},{2}] = convolution{{epilogue="add(x0,x1);relu(t0)" prePadding=[{5},{5}] postPadding=[{5},{5}] dilations=[{6},{6}]}}(%x, %w, %b) "n"
-  output %y
-}})g",
-                              e.batch, e.channels, e.extent, e.columns, e.taps, e.taps / 2 * e.dilation, e.dilation),
-                  {"cuda.mma90_convolution", "cuda.cudnn_convolution", "cuda.cublaslt_convolution"}, 0));
+    print(e.text(), measure(convolutionOf(e),
+                            {"cuda.mma90_convolution", "cuda.cudnn_convolution", "cuda.cublaslt_convolution"}, 0));
+  }
+}
+
+// Nor here: dilated convolutions, with all taps and without those that lie outside of the image.
+TEST_F(OnGpu, SpeedOfDilatedConvolutions) {
+  if (emulated()) GTEST_SKIP() << "the GPU is emulated, its times say nothing";
+  for (const int64_t dilation : {12, 24, 36}) {
+    for (const char* omits : {"0", "1"}) {
+      const Variable omitted("TENON_CUDA_OMITTED_TAPS", omits);
+      const Image image{8, 2048, 65, 256, 3, dilation};
+      print(fmt::format("{}, left out: {}", image.text(), omits),
+            measure(convolutionOf(image), {"cuda.mma90_convolution"}, 0));
+    }
   }
 }
 

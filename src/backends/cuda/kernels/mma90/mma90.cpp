@@ -86,13 +86,14 @@ std::string mma90ProductText(int64_t rows, DataType type) {
 }
 
 std::string Mma90Shape::text() const {
-  return fmt::format("{}x{}x{},{},{}{}{}", rows, columnGroups, innerGroups, parts, stages,
+  return fmt::format("{}x{}x{},{},{}{}{}{}", rows, columnGroups, innerGroups, parts, stages,
                      depth == 1 ? "" : fmt::format("x{}", depth),
                      keeps                             ? "k"
                      : normalizes                      ? "n"
                      : schedule == Schedule::kInTurns  ? "t"
                      : schedule == Schedule::kTogether ? "c"
-                                                       : "");
+                                                       : "",
+                     omits ? "o" : "");
 }
 
 Mma90Shape Mma90Shape::parse(std::string_view text) {
@@ -112,6 +113,7 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   shape.normalizes = shape.keeps || in.accept("n");
   if (in.accept("t")) shape.schedule = Schedule::kInTurns;
   else if (in.accept("c")) shape.schedule = Schedule::kTogether;
+  shape.omits = shape.isPersistent() && in.accept("o");
   return shape;
 }
 
@@ -265,7 +267,7 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
-      weights.columns % weights.groups != 0 ||
+      weights.columns % weights.groups != 0 || (shape.omits && weights.taps == 0) ||
       (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
       weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);

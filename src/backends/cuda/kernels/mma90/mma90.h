@@ -16,7 +16,7 @@ namespace tenon::backends::cuda {
 
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
 // are normalized; "k": and written. A "t" or "c": blocks take tile after tile, see mma90_persistent.cuh; two parts are
-// then blocks that share rows of x.
+// then blocks that share rows of x; an "o" behind it: taps are left out.
 struct Mma90Shape {
   enum class Schedule : uint8_t {
     kOneTile,
@@ -33,6 +33,7 @@ struct Mma90Shape {
   bool normalizes = false;   // the rows of x, by numbers beside the stages, which other warps make
   bool keeps = false;        // these, too
   Schedule schedule = Schedule::kOneTile;
+  bool omits = false;  // of many tiles each: rows of taps that lie outside of the image
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);

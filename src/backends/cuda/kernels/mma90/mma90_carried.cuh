@@ -49,7 +49,7 @@ struct Carried {
         : number(M::firstTile(group)) {
       look(p, at, group);
     }
-    __device__ __forceinline__ bool isOver(const Mma90Parameters& p) const { return number >= p.order.tiles; }
+    __device__ __forceinline__ bool isOver(const Mma90Parameters& p) const { return M::isOver(p, number); }
     __device__ __forceinline__ void look(const Mma90Parameters& p, const typename M::Place& at, int group) {
       if (isOver(p)) return;
       const typename M::Tile tile(p, at, number);

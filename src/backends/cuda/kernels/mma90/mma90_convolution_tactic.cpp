@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/mma90/mma90_convolution.h"
 #include "backends/cuda/tactics/mma90_tactic.h"
 #include "backends/cuda/tactics/own_tactic.h"
+#include "core/environment.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -28,7 +29,9 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);
     std::vector<compile::Candidate> result;
     const auto shapes = convolution.point.shapes(&problem.symbols);
-    for (const auto& shape : mma90AllCandidates(shapes, convolution.weights(), problem)) {
+    const bool mayOmit = convolution.image && switchedOn("TENON_CUDA_OMITTED_TAPS", true);
+    for (auto shape : mma90AllCandidates(shapes, convolution.weights(), problem)) {
+      shape.omits = mayOmit && mma90MayOmit(*convolution.image, convolution.weights(), shape);
       result.push_back(channelsLastCandidate(name(), problem));
       result.back().inputs[1] = Layout::kLinear;
       result.back().variant = shape.text();

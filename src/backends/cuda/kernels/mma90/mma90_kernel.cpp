@@ -106,6 +106,11 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   window.channels = static_cast<int32_t>(w.partInner());
   window.row = dividerBy(image->windows[1]);
   window.image = dividerBy(image->windows[0] * image->windows[1]);
+  if (!shape.omits) return;
+  const auto turns = mma90Turns(*image, w, shape, tilesOfColumns_);
+  turns_.write(turns.data(), turns.size() * sizeof(turns[0]));
+  p.turns = static_cast<const Mma90Turn*>(turns_.data());
+  p.order.tiles = static_cast<int32_t>(turns.size());
 }
 
 void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {

@@ -20,6 +20,13 @@ struct Mma90Image {
   std::string refusal() const;
 };
 
+// Where taps are left out, the tiles that so many blocks take one after another: all that stand first, then all that
+// stand second, and so on; none behind a block's last. Those with most steps first, each to the block that has least.
+std::vector<Mma90Turn> mma90Turns(const Mma90Image& image, const Mma90Weights& weights, const Mma90Shape& shape,
+                                  int64_t blocks);
+// Whether that saves so much of the steps that it may pay.
+bool mma90MayOmit(const Mma90Image& image, const Mma90Weights& weights, const Mma90Shape& shape);
+
 class Mma90Launcher {
  public:
   Mma90Launcher(const Mma90Record& record, CUfunction function) : record_(record), function_(function) {}
@@ -44,6 +51,7 @@ class Mma90Launcher {
   void* mapped_ = nullptr;  // what the map is of
   const void* mappedY_ = nullptr;
   const void* mappedSum_ = nullptr;
+  DeviceTable turns_;
   Mma90Parameters parameters_;
 };
 

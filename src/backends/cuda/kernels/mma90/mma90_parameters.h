@@ -55,6 +55,12 @@ struct Mma90Order {
   int32_t tiles = 0;
 };
 
+// A tile, and its steps from the first row of taps that meets the image to behind the last one.
+struct Mma90Turn {
+  int32_t tile = -1;  // of none: the block is done
+  int32_t first = 0, end = 0;
+};
+
 struct Mma90Parameters {
   TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or steps of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
@@ -68,6 +74,9 @@ struct Mma90Parameters {
   float* moments = nullptr;  // of y: sum and spread of each 64 columns of a row
   Mma90Order order;          // from here on behind what the kernels of older plans take
   TileMap y, sum;            // boxes of a piece of y, and of what is read as y is written
+  // Where taps are left out: the tiles of each block, which stand as far apart as there are blocks; order.tiles is then
+  // their number.
+  const Mma90Turn* turns = nullptr;
 };
 
 }  // namespace tenon::backends::cuda

@@ -69,7 +69,7 @@ struct Passed {
   // What the epilogue reads of a tile comes as far as the cache.
   __device__ __forceinline__ static void prepare(const Mma90Parameters& p, const typename M::Place& at, int number,
                                                  int group) {
-    if (!Finish::kReads || number >= p.order.tiles) return;
+    if (!Finish::kReads || M::isOver(p, number)) return;
     const typename M::Tile tile(p, at, number);
     const int first = M::columnOf(tile, group);
 #pragma unroll 1

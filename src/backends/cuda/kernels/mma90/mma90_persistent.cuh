@@ -37,9 +37,11 @@ __device__ __forceinline__ void fetchLines(const T* from) {
 
 // kRowsOfTile: of x, a multiple of 16 up to 256. kRunsOfGroup: of 64 columns that a warpgroup has. kTurns: warpgroups
 // have tiles of their own. kShares: rows, with the other block of a cluster. kPackWidth: columns that one thread
-// finishes at once: 8 where rows of y are whole packs, else 1. Ending: how sums become rows of y, Passed or Carried.
-template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, bool kWindows, typename Result,
-          typename Epilogue, template <typename> class Ending>
+// finishes at once: 8 where rows of y are whole packs, else 1. kOmits: of windows, a tile has no steps of rows of taps
+// that lie outside of the image for all of it; blocks take tiles as p.turns says, since these differ in time. Ending:
+// how sums become rows of y, Passed or Carried.
+template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, bool kWindows, bool kOmits,
+          typename Result, typename Epilogue, template <typename> class Ending>
 struct Mma90Persistent {
   typedef Result Y;
   typedef Epilogue Finish;
@@ -74,8 +76,17 @@ struct Mma90Persistent {
   // Tiles of columns side by side in bands of some tiles of rows, down each before the next.
   struct Tile {
     int firstRow, tileOfColumns, firstColumn;
+    int first, steps;  // of the inner extent
 
     __device__ __forceinline__ Tile(const Mma90Parameters& p, const Place& at, int number) {
+      first = 0;
+      steps = p.steps;
+      if (kOmits) {
+        const Mma90Turn turn = p.turns[number];
+        number = turn.tile;
+        first = turn.first;
+        steps = turn.end - turn.first;
+      }
       const auto& order = p.order;
       const int ofBand = order.band * order.across;
       const int band = number / ofBand;
@@ -96,6 +107,13 @@ struct Mma90Persistent {
     return firstTile() + (kInTurns ? group * (int)gridDim.y : 0);
   }
   __device__ __forceinline__ static int tilesApart() { return (kInTurns ? 2 : 1) * (int)gridDim.y; }
+  __device__ __forceinline__ static bool isOver(const Mma90Parameters& p, int number) {
+    return number >= p.order.tiles || (kOmits && p.turns[number].tile < 0);
+  }
+  __device__ __forceinline__ static int stepsOf(const Mma90Parameters& p, int number) {
+    if (!kOmits) return p.steps;
+    return isOver(p, number) ? 0 : p.turns[number].end - p.turns[number].first;
+  }
   // Of a group's columns in a tile the first.
   __device__ __forceinline__ static int columnOf(const Tile& tile, int group) {
     return tile.firstColumn + (kInTurns ? 0 : group * kRuns * kMma90Columns);
@@ -165,7 +183,7 @@ struct Mma90Persistent {
     fetchMap(p.x);
     const Tile tile(p, at, firstTile());
     const int groups = tile.groups(p);
-    for (int step = 0; step < min(p.steps, p.stages); ++step) copyWeights(p, at, tile, groups, step, step);
+    for (int i = 0; i < min(tile.steps, p.stages); ++i) copyWeights(p, at, tile, groups, tile.first + i, i);
   }
   // The same thread: the rows, and what had no place at first.
   template <typename Rows>
@@ -173,14 +191,14 @@ struct Mma90Persistent {
     afterPredecessor();
     showToCopies();
     const int half = at.block * kCopied;  // 0 where rows are not shared
-    int ahead = min(p.steps, p.stages);
+    int ahead = min(stepsOf(p, firstTile()), p.stages);
     int slot = 0;
     unsigned parity = 1;
-    for (int number = firstTile(); number < p.order.tiles; number += (int)gridDim.y) {
+    for (int number = firstTile(); !isOver(p, number); number += (int)gridDim.y) {
       const Tile tile(p, at, number);
       const int groups = tile.groups(p);
       const Rows rows(p, tile.firstRow + half);
-      for (int step = 0; step < p.steps; ++step) {
+      for (int step = tile.first; step < tile.first + tile.steps; ++step) {
         if (ahead > 0) {
           --ahead;
         } else {
@@ -218,7 +236,7 @@ struct Mma90Persistent {
 
   // Registers as those of wgmma: of each 8 rows two neighbours, of two columns, for each run.
   __device__ __forceinline__ static void multiply(float (&c)[kRuns][kRows / 8][4], const Mma90Parameters& p,
-                                                  const Place& at, Slot& slot, int group) {
+                                                  const Place& at, Slot& slot, int steps, int group) {
 #pragma unroll
     for (int run = 0; run < kRuns; ++run) {
 #pragma unroll
@@ -226,7 +244,7 @@ struct Mma90Persistent {
     }
     int before = -1;
 #pragma unroll 1
-    for (int step = 0; step < p.steps; ++step) {
+    for (int step = 0; step < steps; ++step) {
       waitAt(at.full + slot.number, slot.parity);
       const unsigned char* const b = at.ring + slot.number * kStageBytes + kRowsAt;
       const unsigned char* const a = b - kRowsAt + (kInTurns ? 0 : group * kRuns * kMma90TileBytes);
@@ -253,10 +271,10 @@ struct Mma90Persistent {
     afterPredecessor();
     End end(p, at, group);
     Slot slot;
-    if (kInTurns && group == 1) slot.advance(p.steps, p.stages);
+    if (kInTurns && group == 1) slot.advance(stepsOf(p, firstTile()), p.stages);
     unsigned parity = kInTurns ? group ^ 1 : 0;
 #pragma unroll 1
-    for (int number = firstTile(group); number < p.order.tiles; number += tilesApart()) {
+    for (int number = firstTile(group); !isOver(p, number); number += tilesApart()) {
       end.prepare(p, at, number + tilesApart(), group);
       const Tile tile(p, at, number);
       float c[kRuns][kRows / 8][4];
@@ -264,8 +282,8 @@ struct Mma90Persistent {
         waitAt(at.turn + group, parity);
         parity ^= 1;
       }
-      multiply(c, p, at, slot, group);
-      if (kInTurns) slot.advance(p.steps, p.stages);
+      multiply(c, p, at, slot, tile.steps, group);
+      if (kInTurns) slot.advance(stepsOf(p, number + (int)gridDim.y), p.stages);
       end.finish(c, p, at, tile, group);
     }
   }
