@@ -251,6 +251,7 @@ TEST(Convolution, Epilogues) {
 TEST(Convolution, Gates) {
   const std::string swish = "sigmoid(x0);mul(x0,t0)";
   for (const int64_t channels : {1, 13, 16, 35, 64}) {
+    const int least = channels == 1 ? 1 : 2;  // one channel may be left to the tiles
     for (const int64_t size : {1, 3}) {
       for (const int64_t batch : {1, 3}) {
         Case c = square(channels == 64 ? 64 : 5, 17, channels, size, 1, size / 2);
@@ -258,14 +259,14 @@ TEST(Convolution, Gates) {
         for (const auto* rest : {"", ";relu(t1)", ";mul(t1,0.5)"}) {
           c.extras.clear();
           c.epilogue = swish + rest;
-          EXPECT_GE(runEach(c), 2);
+          EXPECT_GE(runEach(c), least);
         }
         for (const auto* rest : {";add(t1,x1)", ";add(x1,t1);clip(t2,-0.1,0.6)"}) {
           c.extras = {"y"};
           c.epilogue = swish + rest;
-          EXPECT_GE(runEach(c), 2);
+          EXPECT_GE(runEach(c), least);
           c.epilogue = std::string("hard_sigmoid(x0,0.2,0.5);mul(t0,x0)") + rest;
-          EXPECT_GE(runEach(c), 2);
+          EXPECT_GE(runEach(c), least);
         }
       }
     }
