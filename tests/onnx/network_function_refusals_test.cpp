@@ -55,38 +55,32 @@ TEST(Refusals, FunctionsThatNestTooDeep) {
   });
 }
 
+// A function F from a to b of one node of this type, whose output has this name.
+void addFunction(ModelMaker& m, const char* type, const char* output) {
+  m.proto().add_opset_import()->set_domain("mine");
+  m.proto().mutable_opset_import(1)->set_version(1);
+  auto* function = m.proto().add_functions();
+  function->set_name("F");
+  function->set_domain("mine");
+  function->add_input("a");
+  function->add_output("b");
+  function->add_opset_import()->set_version(17);
+  auto* inner = function->add_node();
+  inner->set_op_type(type);
+  inner->add_input("a");
+  inner->add_output(output);
+}
+
 TEST(Refusals, FunctionsWhoseOutputNothingMakes) {
   expectRefused("output 'b' of function 'F' is not the output of any of its nodes", [](ModelMaker& m) {
-    m.proto().add_opset_import()->set_domain("mine");
-    m.proto().mutable_opset_import(1)->set_version(1);
-    auto* function = m.proto().add_functions();
-    function->set_name("F");
-    function->set_domain("mine");
-    function->add_input("a");
-    function->add_output("b");
-    function->add_opset_import()->set_version(17);
-    auto* inner = function->add_node();
-    inner->set_op_type("Relu");
-    inner->add_input("a");
-    inner->add_output("c");
+    addFunction(m, "Relu", "c");
     node(m, "F", {{2}}, "mine");
   });
 }
 
 TEST(Refusals, FunctionsAreCheckedOnce) {
   expectRefused("function 'F' is rejected, as at its first call", [](ModelMaker& m) {
-    m.proto().add_opset_import()->set_domain("mine");
-    m.proto().mutable_opset_import(1)->set_version(1);
-    auto* function = m.proto().add_functions();
-    function->set_name("F");
-    function->set_domain("mine");
-    function->add_input("a");
-    function->add_output("b");
-    function->add_opset_import()->set_version(17);
-    auto* odd = function->add_node();
-    odd->set_op_type("ImageDecoder");
-    odd->add_input("a");
-    odd->add_output("b");
+    addFunction(m, "ImageDecoder", "b");
     node(m, "F", {{2}}, "mine");
     m.node("F", {"x0"}, {"z"}).set_domain("mine");
   });

@@ -209,7 +209,7 @@ void TileEpilogue::joinGates() {
 
 void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
                        int64_t column, int64_t columns) const {
-  if (isInRegisters()) {
+  if (isDirect()) {
     alignas(64) float slopes[kMaxTileColumns];
     call.outStride = outStep_ != 0 ? outStep_ : columns;
     call.out = out + row * call.outStride + column;

@@ -44,7 +44,7 @@ class TileEpilogue {
   void finishInPlace(float* results, int64_t count, void* const* extras) const;
 
   // Whether the expression costs nothing: it is done in registers.
-  bool isDirect() const noexcept { return isInRegisters(); }
+  bool isDirect() const noexcept { return direct_ && gate_ == Gate::kNone; }
 
   // Whether it is a gate, perhaps with one added matrix and a clamp behind, for which finish() takes rows of any
   // length, in place too.
@@ -63,7 +63,6 @@ class TileEpilogue {
   }
   // A gate is one pass over the tile in a buffer, everything else of a direct expression none.
   enum class Gate : uint8_t { kNone, kSwish, kHardSwish };
-  bool isInRegisters() const noexcept { return direct_ && gate_ == Gate::kNone; }
   bool gate();
   bool findDirect();
   bool fits();
