@@ -2,10 +2,7 @@
 #include "backends/cuda/kernels/mma90/mma90.h"
 
 #include <algorithm>
-#include <set>
 
-#include "backends/cuda/driver/code_cache.h"
-#include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/mma90/mma90_kernel.h"
 #include "compile/assignment.h"
 #include "cuda/on_gpu.h"
