@@ -47,15 +47,11 @@ struct GpuRun {
   double seconds = 0;  // of one enqueue, when asked for
 };
 
-// Inputs are row-major and laid out as the engine wants them, outputs the other way round. Builds, goes through the
-// serialized plan, runs twice and, with `timed`, often.
-inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options,
-                       bool timed = false) {
+// Inputs are row-major and laid out as the engine wants them, outputs the other way round. Goes through the serialized
+// plan, runs twice and, with `timed`, often.
+inline GpuRun runOnGpu(const plan::Plan& plan, const std::vector<HostTensor>& inputs, bool timed = false) {
   RecordingLog log;
-  options.device = "cuda";
-  options.log = &log;
-  const auto made = runtime::Engine::make(compile::build(graph, options), {}, log);
-  const auto engine = runtime::Engine::load(made->serialize(), {}, log);
+  const auto engine = runtime::Engine::load(runtime::Engine::make(plan, {}, log)->serialize(), {}, log);
   runtime::Context context(engine, {}, log);
   std::deque<HostTensor> stored;  // what buffers hold
   std::vector<Layout> layouts;    // of outputs
@@ -105,6 +101,15 @@ inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>&
     EXPECT_EQ(std::memcmp(again.view().data, memory.data, memory.bytes()), 0) << name(layouts[i]);
   }
   return result;
+}
+
+// The same with the engine that is built of a graph.
+inline GpuRun runOnGpu(const graph::Graph& graph, const std::vector<HostTensor>& inputs, compile::BuildOptions options,
+                       bool timed = false) {
+  RecordingLog log;
+  options.device = "cuda";
+  options.log = &log;
+  return runOnGpu(compile::build(graph, options), inputs, timed);
 }
 
 inline bool emulated() { return backends::cuda::cudaDevice().name() == "emulated GPU"; }
