@@ -1145,7 +1145,7 @@ struct impl::EnumMaxImpl<ResizeRoundMode> {
   static constexpr int32_t kVALUE = 4;
 };
 
-//! Makes a tensor larger or smaller by interpolation. An input 1 replaces the output shape.
+//! Makes a tensor larger or smaller by interpolation. An input 1 replaces the output shape, or the scales.
 class IResizeLayer : public ILayer {
  public:
   //! Sets the shape of the output.
@@ -1159,6 +1159,10 @@ class IResizeLayer : public ILayer {
 
   //! Writes up to `size` factors. Returns how many there are; -1 if none were set.
   int32_t getScales(int32_t size, float* scales) const noexcept { return mImpl->getScales(size, scales); }
+
+  //! Input 1, a shape tensor with one element for each axis: of integers the shape of the output; of floats the factor
+  //! of each extent, as setScales() gives it, which places take as it is (TensorRT knows integers only).
+  using ILayer::setInput;
 
   //! Sets how elements are found; kNEAREST by default.
   void setResizeMode(InterpolationMode interpolationMode) noexcept { mImpl->setResizeMode(interpolationMode); }
@@ -1199,8 +1203,6 @@ class IResizeLayer : public ILayer {
 
   //! The value given to setExcludeOutside(), or its default.
   bool getExcludeOutside() const noexcept { return mImpl->getExcludeOutside(); }
-
-  using ILayer::setInput;
 
  protected:
   virtual ~IResizeLayer() noexcept = default;

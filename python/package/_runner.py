@@ -97,7 +97,7 @@ class _Output(trt.IOutputAllocator):
         self.shape = tuple(shape)
 
 
-def _build(model, logger, shapes, configure):
+def _build(model, logger, shapes, values, configure):
     builder = trt.Builder(logger)
     network = builder.create_network()
     parser = trt.OnnxParser(network, logger)
@@ -118,6 +118,10 @@ def _build(model, logger, shapes, configure):
         least, usual, greatest = given if isinstance(given[0], (tuple, list)) else (given, given, given)
         profile.set_shape(tensor.name, least, usual, greatest)
         dynamic = True
+    for name, given in values.items():
+        least, usual, greatest = given if isinstance(given, (tuple, list)) and isinstance(given[0], (tuple, list)) else [given] * 3
+        profile.set_shape_input(name, *(list(at) if isinstance(at, (tuple, list)) else [at] for at in (least, usual, greatest)))
+        dynamic = True
     if dynamic:
         config.add_optimization_profile(profile)
     if configure:
@@ -133,13 +137,15 @@ class Runner:
 
     model: the path of an ONNX model or of an engine, the bytes of an engine, or an ICudaEngine.
     shapes: for each input of an ONNX model whose shape is open, one shape, or the (least, usual, greatest) ones.
+    values: for each input whose values decide shapes, its elements in a tuple (a number of no dimensions alone), or the
+        (least, usual, greatest) ones.
     configure: called with the IBuilderConfig before the build.
 
         runner = tensorrt.Runner("model.onnx")
         answers = runner(input=array)        # {name of output: array}
     """
 
-    def __init__(self, model, shapes=None, configure=None, logger=None):
+    def __init__(self, model, shapes=None, configure=None, logger=None, values=None):
         self._logger = logger or trt.Logger(trt.Logger.WARNING)
         self._cuda = _Cuda()
         self.plan = None
@@ -148,7 +154,7 @@ class Runner:
         else:
             is_bytes = not isinstance(model, (str, pathlib.PurePath))
             if not is_bytes and str(model).endswith(".onnx"):
-                self.plan = _build(model, self._logger, shapes or {}, configure)
+                self.plan = _build(model, self._logger, shapes or {}, values or {}, configure)
             else:
                 self.plan = model if is_bytes else pathlib.Path(model).read_bytes()
             self.engine = trt.Runtime(self._logger).deserialize_cuda_engine(self.plan)
@@ -160,6 +166,7 @@ class Runner:
         self.inputs = [n for n in names if self.engine.get_tensor_mode(n) == trt.TensorIOMode.INPUT]
         self.outputs = [n for n in names if n not in self.inputs]
         self._memory = {name: _Memory(self._cuda) for name in names}
+        self._computed = {}  # allocators of the outputs whose extents only a run tells
 
     def _type(self, name):
         import numpy  # pylint: disable=import-outside-toplevel
@@ -193,9 +200,11 @@ class Runner:
     def _set_output(self, name):
         """An allocator, or an array of the host that the run writes into, or None for device memory of a known size."""
         import numpy  # pylint: disable=import-outside-toplevel
+        if name in self._computed:  # its shape is that of the run before
+            return self._computed[name]
         shape = tuple(self.context.get_tensor_shape(name))
         if min(shape, default=0) < 0:
-            place = _Output(self._cuda)
+            place = self._computed[name] = _Output(self._cuda)
             self.context.set_output_allocator(name, place)
             return place
         if self.engine.get_tensor_location(name) == trt.TensorLocation.HOST:

@@ -110,7 +110,8 @@ void fieldsOf(const ops::Transpose& op, ParameterWriter& out) {
 
 void fieldsOf(const ops::Resize& op, ParameterWriter& out) {
   out.text("ResizeMode", "k" + upperName(op.mode));
-  out.json("ResizeScales", jsonList(op.scales));
+  if (op.scaleBits.empty()) out.json("ResizeScales", jsonList(op.scales));
+  else out.extents("ResizeScaleBits", op.scaleBits);
   out.extents("Size", op.shape);
   out.text("NNRounding", "k" + upperName(op.rounding));
   out.text("CoordTransform", "k" + upperName(op.coordinates));

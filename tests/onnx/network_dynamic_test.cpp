@@ -103,6 +103,25 @@ TEST(OpenExtents, ConcatenatesEmptyPieces) {
   expectNear(y[0], std::vector<double>(x.begin(), x.end()), 0);
 }
 
+TEST(OpenExtents, TriangleByAComputedDiagonal) {
+  for (const int64_t upper : {0, 1}) {
+    ModelMaker maker(18);
+    maker.input("x", {3, 4});
+    maker.input("k", {}, 7);
+    ModelMaker::set(maker.node("Trilu", {"x", "k"}, {"y"}), "upper", upper);
+    maker.output("y");
+    const Reals x = randomReals(12, 4);
+    for (const int64_t k : {-5, -1, 0, 2, 9}) {
+      Reals expected;
+      for (int64_t i = 0; i < 12; ++i) {
+        const bool stays = upper != 0 ? i % 4 - i / 4 >= k : i % 4 - i / 4 <= k;
+        expected.push_back(stays ? x[static_cast<size_t>(i)] : 0);
+      }
+      EXPECT_EQ(runOpen(maker, {{"x", {3, 4}, x.data()}, {"k", {}, &k}}, x.size())[0], expected) << k;
+    }
+  }
+}
+
 // Half of the columns with antialiasing: weights 1, 3, 3, 1 of eight; at the ends what is outside counts for the
 // border.
 class Antialiased : public ::testing::TestWithParam<bool> {};

@@ -152,6 +152,18 @@ TEST(Unique, SortedAndAsTheyAppear) {
   }
 }
 
+TEST(Unique, OfNothing) {
+  for (const int64_t sorted : {1, 0}) {
+    ModelMaker maker;
+    maker.input("x", {0});
+    ModelMaker::set(maker.node("Unique", {"x"}, {"y", "first", "inverse", "counts"}), "sorted", sorted);
+    maker.output("y");
+    for (const char* name : {"first", "inverse", "counts"}) maker.output(name, {}, 7);
+    float none = 0;
+    for (const auto& output : Runner(maker).run({&none})) EXPECT_EQ(output.shape, Dimensions{0});
+  }
+}
+
 // Slices [2, 2] of the middle axis of [2, 7, 2]: lexicographic order, the first of equal ones.
 TEST(Unique, SlicesAlongAnAxis) {
   constexpr size_t kCount = 7;
@@ -322,6 +334,40 @@ TEST(NonMaxSuppression, InTheBranchOfAnIf) {
   EXPECT_EQ(run({1, 1, 1, 0, 1}), (Ints{3, 2, 0}));
   EXPECT_EQ(run({0, 0, 0, 0, 0}), Ints{});
   EXPECT_EQ(run({0, 0, 0, 1, 0}), (Ints{0}));
+}
+
+// A scale that does not give a whole extent stays what it is where places are computed from it.
+TEST(ComputedScales, OfAResize) {
+  for (const bool named : {false, true}) {  // all axes, or those that the node names, in its order
+    ModelMaker maker(18);
+    maker.input("x", {1, 1, 5, 7});
+    maker.input("s", {named ? 2 : 4});
+    auto& node = maker.node("Resize", {"x", "", "s"}, {"y"});
+    ModelMaker::set(node, "mode", std::string("linear"));
+    if (named) ModelMaker::set(node, "axes", Ints{3, 2});
+    maker.output("y");
+    Reals x = randomReals(5 * 7, 2);
+    Reals scales = named ? Reals{0.6f, 1.7f} : Reals{1, 1, 1.7f, 0.6f};
+    const auto y = Runner(maker).run({x.data(), scales.data()});
+    const auto at = [](int64_t o, float scale, int64_t extent) {  // the place before, and how far behind it
+      const float place =
+          std::clamp((static_cast<float>(o) + 0.5f) / scale - 0.5f, 0.f, static_cast<float>(extent - 1));
+      const auto before = static_cast<int64_t>(place);
+      return std::pair(std::min(before, extent - 2), place - static_cast<float>(std::min(before, extent - 2)));
+    };
+    std::vector<double> expected;
+    for (int64_t row = 0; row < 8; ++row) {
+      for (int64_t column = 0; column < 4; ++column) {
+        const auto [r, below] = at(row, 1.7f, 5);
+        const auto [c, right] = at(column, 0.6f, 7);
+        const auto value = [&](int64_t i, int64_t j) { return double{x[static_cast<size_t>(i * 7 + j)]}; };
+        expected.push_back((1 - below) * ((1 - right) * value(r, c) + right * value(r, c + 1)) +
+                           below * ((1 - right) * value(r + 1, c) + right * value(r + 1, c + 1)));
+      }
+    }
+    ASSERT_EQ(y[0].shape, (Dimensions{1, 1, 8, 4}));
+    expectNear(y[0].values<float>(), expected, 1e-5);
+  }
 }
 
 }  // namespace

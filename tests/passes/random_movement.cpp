@@ -1,5 +1,6 @@
 // Random graphs: operators that move elements, with all of their fields.
 #include <algorithm>
+#include <bit>
 
 #include "ops/op/cache_update.h"
 #include "ops/op/concat.h"
@@ -25,7 +26,7 @@ void Generator::anyResize(ValueId x) {
   op.cubicCoeff = pick(2) == 0 ? -0.75 : -0.5;
   op.excludeOutside = op.mode == ops::ResizeMode::kCubic && pick(2) == 0;
   op.shape = in;
-  const bool hasScales = pick(2) == 0;
+  const auto scales = pick(3);  // none, given, computed
   for (size_t i = 0; i < in.size(); ++i) {
     double scale = 1;
     if (i + 2 >= in.size() && in[i].isConstant() && in[i].constant() > 0) {
@@ -33,7 +34,8 @@ void Generator::anyResize(ValueId x) {
       scale = static_cast<double>(to) / static_cast<double>(in[i].constant());
       op.shape[i] = to;
     }
-    if (hasScales) op.scales.push_back(scale);
+    if (scales == 1) op.scales.push_back(scale);
+    if (scales == 2) op.scaleBits.push_back(Extent(std::bit_cast<int32_t>(static_cast<float>(scale))));
   }
   if (!tryPut(std::move(op), {x})) unary(x);
 }

@@ -299,6 +299,47 @@ def test_runner():
     raises(ValueError, trt.Runner, b"no engine", logger=trt.Logger(trt.Logger.INTERNAL_ERROR))
 
 
+def test_runner_of_sizes_that_the_data_decide():
+    """Each run has sizes of its own, also where the one before had more."""
+    builder = trt.Builder(trt.Logger(trt.Logger.ERROR))
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (5,))
+    places = network.add_non_zero(x).get_output(0)
+    places.name = "places"
+    network.mark_output(places)
+    runner = trt.Runner(builder.build_serialized_network(network, builder.create_builder_config()))
+    for given in ([1, 0, 2, 3, 0], [0, 0, 0, 0, 4], [0, 0, 0, 0, 0], [5, 6, 7, 8, 9]):
+        array = np.array(given, np.float32)
+        assert np.array_equal(runner(array)["places"], np.array(np.nonzero(array))), given
+
+
+def part(number, content):
+    """A field of protocol buffers: bytes, or a number."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def test_runner_takes_values_of_shapes():
+    """Inputs whose values decide shapes need ranges of values: y = ConstantOfShape(shape)."""
+    value = lambda name, kind, rank: part(1, name) + part(2, part(1, part(1, kind) + part(2, rank)))
+    two, open_extents = part(1, part(1, 2)), part(1, part(2, b"a")) + part(1, part(2, b"b"))
+    node = part(1, b"shape") + part(2, b"y") + part(4, b"ConstantOfShape")
+    graph = part(1, node) + part(2, b"g") + part(11, value(b"shape", 7, two)) + part(12, value(b"y", 1, open_extents))
+    path = f"/tmp/tensorrt_python_{os.getpid()}.onnx"
+    with open(path, "wb") as file:
+        file.write(part(1, 8) + part(7, graph) + part(8, part(1, b"") + part(2, 13)))
+    try:
+        runner = trt.Runner(path, values={"shape": ((0, 1), (2, 3), (6, 5))})
+        fixed = trt.Runner(path, values={"shape": (4, 2)})
+    finally:
+        os.unlink(path)
+    for extents in ((2, 3), (6, 1), (0, 5)):
+        answer = runner(np.array(extents, np.int64))["y"]
+        assert answer.shape == extents and not answer.any()
+    assert fixed(np.array((4, 2), np.int64))["y"].shape == (4, 2)
+
+
 def test_runner_takes_arrays_of_others():
     """What lends its memory by DLPack, as tensors of PyTorch do, or as arrays of CuPy do."""
     runner = trt.Runner(support.small_engine(trt))

@@ -197,11 +197,18 @@ ParsedValues importTrilu(OnnxNode& node) {
   if (node.rank(0) < 2) {
     fail(FaultKind::kInvalidNode, fmt::format("input of rank {}; expected 2 or more", node.rank(0)));
   }
-  const int64_t k = node.hasInput(1) ? toInts(node.constant(1, "k")).at(0) : 0;
   const bool upper = node.integer("upper", 1) != 0;
+  const ParsedValue given = node.optional(1);
+  ParsedValue beyond;  // the diagonal next to the last one that stays
+  if (given.isNone() || given.isConstant()) {
+    const int64_t k = given.isNone() ? 0 : toInts(given.constant()).at(0);
+    beyond = writer.store().ofInts(DataType::kINT64, {1, 1}, {upper ? k - 1 : k + 1});
+  } else {
+    const Term k = node.term(1).cast(DataType::kINT64).reshape({ParsedExtent::of(1), ParsedExtent::of(1)});
+    beyond = (upper ? k - 1.0 : k + 1.0).value();
+  }
   const ParsedValue keep =
-      writer.binary(distances(node), writer.store().ofInts(DataType::kINT64, {1, 1}, {upper ? k - 1 : k + 1}),
-                    upper ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
+      writer.binary(distances(node), beyond, upper ? ElementWiseOperation::kGREATER : ElementWiseOperation::kLESS);
   return {writer.select(keep, node.input(0), writer.scalar(node.dataType(0), 0))};
 }
 
@@ -236,7 +243,7 @@ const OperatorImporter kRows[] = {
     {"ConstantOfShape", 9, kNewestOpset, importConstantOfShape, "addConstant; dynamic shape: addSlice with stride 0"},
     {"Range", 11, kNewestOpset, importRange, "addFill kLINSPACE"},
     {"CumSum", 11, kNewestOpset, importCumSum, "addCumulative"},
-    {"Trilu", 14, kNewestOpset, importTrilu, "addSelect; dynamic extents: addFill, addElementWise; k constant"},
+    {"Trilu", 14, kNewestOpset, importTrilu, "addSelect; dynamic extents or a computed k: addFill, addElementWise"},
     {"Trilu", 1, kNewestOpset, importTrilu, "as that of the standard domain", "com.microsoft"},
     {"EyeLike", 9, kNewestOpset, importEyeLike, "addConstant; dynamic extents: addFill, addElementWise"},
 };

@@ -8,7 +8,6 @@
 namespace tenon::parsers::onnx {
 namespace {
 
-using nvinfer1::ElementWiseOperation;
 using nvinfer1::InterpolationMode;
 using nvinfer1::ResizeCoordinateTransformation;
 using nvinfer1::ResizeRoundMode;
@@ -89,15 +88,6 @@ void setSizes(OnnxNode& node, nvinfer1::IResizeLayer& layer, const ParsedExtents
   layer.setOutputDimensions(toDims(numbers));
 }
 
-// floor(extent * scale), for scales that are computed at run time.
-ParsedExtents scaledSizes(OnnxNode& node, const ParsedValue& scales, const ParsedExtents& in) {
-  NetworkWriter& writer = node.writer();
-  const ParsedValue extents = writer.cast(writer.fromExtents(in), DataType::kFLOAT);
-  const ParsedValue product =
-      writer.binary(extents, writer.cast(scales, DataType::kFLOAT), ElementWiseOperation::kPROD);
-  return writer.elements(writer.cast(writer.unary(product, nvinfer1::UnaryOperation::kFLOOR), DataType::kINT64));
-}
-
 std::vector<int64_t> axesOf(const OnnxNode& node, size_t rank) {
   std::vector<int64_t> axes = node.integers("axes");
   for (int64_t& axis : axes) {
@@ -107,6 +97,19 @@ std::vector<int64_t> axesOf(const OnnxNode& node, size_t rank) {
     axes.push_back(static_cast<int64_t>(i));
   }
   return axes;
+}
+
+// The same of scales that are computed at run time.
+ParsedValue computedScales(NetworkWriter& writer, const ParsedValue& scales, const std::vector<int64_t>& axes,
+                           size_t rank) {
+  const Term one = reals(writer, DataType::kFLOAT, {1}, {1});
+  std::vector<int64_t> places(rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    places[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i) + 1;
+  }
+  const Term indices = integers(writer, DataType::kINT64, {static_cast<int64_t>(rank)}, places);
+  const ParsedValue all = writer.concat({one.value(), writer.cast(scales, DataType::kFLOAT)}, 0);
+  return writer.gather(all, indices.value(), 0);
 }
 
 bool isEmptyConstant(const ParsedValue& value) {
@@ -130,8 +133,8 @@ void setExtent(OnnxNode& node, nvinfer1::IResizeLayer& layer, const ParsedValue&
   } else if (scales.isConstant() && scales.constant().count() > 0) {
     const std::vector<float> full = fullScales(scales.constant(), axes, in.size());
     layer.setScales(full.data(), static_cast<int32_t>(full.size()));
-  } else if (!scales.isNone() && axes.size() == in.size() && !node.has("axes")) {
-    setSizes(node, layer, scaledSizes(node, scales, in));
+  } else if (!scales.isNone() && !isEmptyConstant(scales)) {
+    layer.setInput(1, writer.tensor(computedScales(writer, scales, axes, in.size())));
   } else {
     fail(FaultKind::kInvalidNode, "neither scales nor sizes are given");
   }

@@ -218,15 +218,19 @@ ParsedValues importUnique(OnnxNode& node) {
   const Term order = orderOf(rows.matrix, rows.width);
   const Term all = rows.matrix.gather(order, 0);
   const Term keys = keysOf(all);
-  const ParsedExtent others = writer.combine(total, one, ElementWiseOperation::kSUB);
-  const Term differs = negation(equal(keys.slice(0, one, others), keys.slice(0, ParsedExtent::of(0), others)));
+  const ParsedExtent zero = ParsedExtent::of(0);
+  const auto withoutOne = [&](const ParsedExtent& extent) {  // of none there is none to leave out
+    return writer.combine(writer.combine(extent, one, ElementWiseOperation::kSUB), zero, ElementWiseOperation::kMAX);
+  };
+  const ParsedExtent others = withoutOne(total);
+  const Term differs = negation(equal(keys.slice(0, one, others), keys.slice(0, zero, others)));
   const Term first = integers(writer, DataType::kINT64, {1}, {1});
-  const Term begins = concat({first, (differs.cast(DataType::kINT32).sum({1}, false) > 0.0).cast(DataType::kINT64)}, 0);
+  const Term begins = concat({first, (differs.cast(DataType::kINT32).sum({1}, false) > 0.0).cast(DataType::kINT64)}, 0)
+                          .slice(0, zero, total);
   const Term starts = placesOf(begins);
   const ParsedExtent groups = starts.dim(0);
-  const Term ends = concat({starts.slice(0, one, writer.combine(groups, one, ElementWiseOperation::kSUB)),
-                            Term(writer, writer.fromExtents({total}))},
-                           0);
+  const Term ends = concat({starts.slice(0, one, withoutOne(groups)), Term(writer, writer.fromExtents({total}))}, 0)
+                        .slice(0, zero, groups);
   Term unique = all.gather(starts, 0);
   Term places = order.gather(starts, 0);
   Term counts = ends - starts;

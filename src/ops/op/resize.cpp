@@ -2,6 +2,7 @@
 #include "ops/op/resize.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ops/infer_util.h"
@@ -55,6 +56,25 @@ void resizeNearest(const Resize& op, const TensorView& x, const TensorView& out)
 
 Facts Resize::facts() const { return {}; }
 
+Resize Resize::bound(const SymbolValues* symbols) const {
+  Resize result = *this;
+  for (size_t axis = 0; axis < scaleBits.size(); ++axis) {
+    const auto& bits = scaleBits[axis];
+    const int64_t value = bits.isConstant() ? bits.constant() : bits.evaluate(*symbols);
+    const auto scale = std::bit_cast<float>(static_cast<int32_t>(value));
+    checkUser(scale > 0 && std::isfinite(scale), "resize: the scale of axis {} is {}; expected a number above zero",
+              axis, scale);
+    result.scales.push_back(scale);
+  }
+  result.scaleBits.clear();
+  return result;
+}
+
+bool Resize::isScaled(size_t axis) const {
+  if (scaleBits.empty()) return !scales.empty() && scales[axis] != 1;
+  return !scaleBits[axis].isConstant(std::bit_cast<int32_t>(1.f));
+}
+
 void Resize::infer(InferContext& context) const {
   const auto& x = context.input(0);
   context.check(shape.size() == x.shape.size(), "shape {} needs one entry per axis of the input {}", text(shape),
@@ -62,6 +82,9 @@ void Resize::infer(InferContext& context) const {
   context.check(scales.empty() || scales.size() == shape.size(), "{} scales, expected none or one per axis of {}",
                 scales.size(), text(shape));
   for (const auto scale : scales) context.check(scale > 0, "scale {} is not above zero", scale);
+  context.check(scaleBits.empty() || (scales.empty() && scaleBits.size() == shape.size()),
+                "{} computed scales beside {} given ones, expected one per axis of {}", scaleBits.size(), scales.size(),
+                text(shape));
   context.check(mode == ResizeMode::kNearest || isFloating(x.dtype) || bits(x.dtype) <= 8,
                 "input of type {}, expected a floating type or 8 bits to interpolate", name(x.dtype));
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -76,6 +99,7 @@ void Resize::evaluate(const EvalContext& context) const {
   const auto& out = context.outputs[0];
   if (out.count() == 0) return;
   checkUser(x.count() > 0, "resize: the input {} is empty, the output {} is not", x.dims.text(), out.dims.text());
+  if (!scaleBits.empty()) return bound(context.symbols).evaluate(context);
   if (mode == ResizeMode::kNearest) return resizeNearest(*this, x, out);
   auto values = toDoubles(x);
   Dims dims = x.dims;

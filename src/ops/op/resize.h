@@ -26,8 +26,9 @@ constexpr std::array<std::string_view, 4> enumNames(NearestRounding) {
 }
 
 // Input: x. Output: the given shape, of the rank of x. Indices outside the input take its edge (cubic with
-// excludeOutside: weight 0, the others renormalised). scale is out / in, exactly, or the given one; with that,
-// coordinates are computed in float as kernels do, so that nearest picks the same element at ties.
+// excludeOutside: weight 0, the others renormalised). scale is out / in, exactly, or the given one, also one that is
+// computed when shapes are bound; with that, coordinates are computed in float as kernels do, so that nearest picks the
+// same element at ties.
 struct Resize {
   static constexpr std::string_view kName = "resize";
   ResizeMode mode = ResizeMode::kNearest;
@@ -37,7 +38,8 @@ struct Resize {
   double cubicCoeff = -0.75;
   bool excludeOutside = false;
   Shape shape;                 // of the output
-  std::vector<double> scales;  // per axis; empty: out / in
+  std::vector<double> scales;  // per axis; empty: out / in, or scaleBits
+  Shape scaleBits;             // per axis: the bits of a scale in f32, where it is computed; or empty
   static constexpr auto fields = std::tuple{field("mode", &Resize::mode),
                                             field("coordinates", &Resize::coordinates),
                                             field("selector", &Resize::selector),
@@ -45,7 +47,13 @@ struct Resize {
                                             field("cubicCoeff", &Resize::cubicCoeff),
                                             field("excludeOutside", &Resize::excludeOutside),
                                             field("shape", &Resize::shape),
-                                            field("scales", &Resize::scales)};
+                                            field("scales", &Resize::scales),
+                                            field("scaleBits", &Resize::scaleBits)};
+
+  // With the scales that have been computed; UserError where one is not above zero.
+  Resize bound(const SymbolValues* symbols) const;
+  // Whether an axis is interpolated by a scale although its extent stays.
+  bool isScaled(size_t axis) const;
 
   Facts facts() const;
   void infer(InferContext& context) const;

@@ -25,11 +25,11 @@ bool enlarges(const Shape& in, const Shape& out) {
 }
 
 // Whether a constant says the same at all places of the axes that the resize changes.
-bool isEven(const Dims& constant, const Shape& in, const Shape& out) {
+bool isEven(const Dims& constant, const ops::Resize& resize, const Shape& in, const Shape& out) {
   const auto missing = static_cast<int>(out.size()) - constant.rank;
   for (int axis = 0; axis < constant.rank; ++axis) {
     const auto at = static_cast<size_t>(axis + missing);
-    if (constant[axis] != 1 && !(in[at] == out[at])) return false;
+    if (constant[axis] != 1 && (resize.isScaled(at) || !(in[at] == out[at]))) return false;
   }
   return missing >= 0;
 }
@@ -40,7 +40,7 @@ bool behindResize(const Graph& graph, const graph::Node& node, ValueId moved, co
   return resize.mode == ops::ResizeMode::kNearest && enlarges(in, out) &&
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
            const auto& constant = graph.value(input).constant;
-           return input == moved || (constant != nullptr && isEven(constant->dims(), in, out));
+           return input == moved || (constant != nullptr && isEven(constant->dims(), resize, in, out));
          });
 }
 

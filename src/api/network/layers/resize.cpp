@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "api/network/lower_context.h"
+#include "ops/op/bitcast.h"
 #include "ops/op/shape.h"
 
 namespace tenon::api {
@@ -69,7 +70,17 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     if (op.mode == ops::ResizeMode::kNearest) op.rounding = mapEnum(kRoundings, rounding_, "rounding");
     if (op.mode == ops::ResizeMode::kCubic) op.cubicCoeff = cubicCoeff_;
     op.excludeOutside = excludeOutside_;
-    if (context.has(1)) {
+    if (context.has(1) && isFloating(context.type(context.input(1)).dtype)) {
+      const auto scales = context.cast(context.input(1), DataType::kF32);
+      context.check(context.rank(scales) == 1 && context.shape(scales)[0].isConstant(static_cast<int64_t>(in.size())),
+                    "scales of shape {}, expected one for each dimension of an input {}", text(context.shape(scales)),
+                    text(in));
+      op.shape = computedShape(context, x, scales);
+      const auto bits = context.add(ops::BitCast{DataType::kI32}, {scales});
+      op.scaleBits = context.elements(context.cast(bits, DataType::kI64));
+      const auto isKnown = [](const Extent& extent) { return extent.isConstant(); };
+      if (std::all_of(op.scaleBits.begin(), op.scaleBits.end(), isKnown)) op = op.bound(nullptr);
+    } else if (context.has(1)) {
       op.shape = context.contents(1, "output dimensions");
     } else if (!scales_.empty()) {
       context.check(scales_.size() == in.size(), "{} scales for an input with {} dimensions", scales_.size(),
@@ -92,7 +103,7 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     for (size_t i = 0; i < scales_.size(); ++i) {
       context.check(scales_[i] > 0 && std::isfinite(scales_[i]), "scale {} is not above zero", scales_[i]);
       auto extent = scaled(context.shape(x)[i], scales_[i]);
-      if (!extent && !computed) computed = computedShape(context, x);
+      if (!extent && !computed) computed = computedShape(context, x, givenScales(context));
       result.push_back(extent ? *extent : (*computed)[i]);
     }
     return result;
@@ -112,13 +123,16 @@ class ResizeLayer final : public LayerOf<nv::IResizeLayer, nv::apiv::VResizeLaye
     return std::nullopt;
   }
 
-  // What no expression says is computed when shapes are bound.
-  Shape computedShape(LowerContext& context, graph::ValueId x) const {
+  graph::ValueId givenScales(LowerContext& context) const {
     HostTensor scales(DataType::kF32, {static_cast<int64_t>(scales_.size())});
     std::copy(scales_.begin(), scales_.end(), scales.view().as<float>());
-    const auto factor = context.constant(graph::Constant::own(std::move(scales)));
+    return context.constant(graph::Constant::own(std::move(scales)));
+  }
+
+  // What no expression says is computed when shapes are bound.
+  static Shape computedShape(LowerContext& context, graph::ValueId x, graph::ValueId scales) {
     const auto extents = context.cast(context.add(ops::ShapeOf{}, {x}), DataType::kF32);
-    const auto product = context.pointwise(ops::ScalarOp::k_mul, {extents, factor});
+    const auto product = context.pointwise(ops::ScalarOp::k_mul, {extents, scales});
     return context.elements(context.cast(context.pointwise(ops::ScalarOp::k_floor, {product}), DataType::kI64));
   }
 

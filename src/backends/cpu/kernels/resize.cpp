@@ -122,7 +122,7 @@ VectorFunction fromF32(DataType to) {
 
 class ResizeInstance final : public runtime::KernelInstance {
  public:
-  explicit ResizeInstance(const ops::Resize& op) : op_(op) {}
+  explicit ResizeInstance(const ops::Resize& op) : given_(op), op_(op) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -140,6 +140,7 @@ class ResizeInstance final : public runtime::KernelInstance {
     counts_ = {x.dims.count(), y.dims.count()};
     half_ = 0;
     if (empty_) return 0;
+    op_ = given_.bound(shapes.symbols);
     for (size_t at = 0; at < order.size(); ++at) {
       const int axis = order[at];
       Pass pass;
@@ -147,8 +148,7 @@ class ResizeInstance final : public runtime::KernelInstance {
       pass.out = y.dims[axis];
       const bool spreads =
           y.pitch != 0 && at + 2 == order.size();  // the last pass over pixels puts them in their places
-      const bool isScaled = !op_.scales.empty() && op_.scales[static_cast<size_t>(axis)] != 1;
-      if (pass.in == pass.out && !isScaled && !spreads) continue;
+      if (pass.in == pass.out && !op_.isScaled(static_cast<size_t>(axis)) && !spreads) continue;
       for (int64_t o = 0; o < pass.out; ++o) {
         pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
         bool any = false;
@@ -220,7 +220,8 @@ class ResizeInstance final : public runtime::KernelInstance {
     return result;
   }
 
-  ops::Resize op_;
+  ops::Resize given_;
+  ops::Resize op_;  // with the scales of the shapes that are bound
   std::vector<Pass> passes_;
   int64_t half_ = 0;  // elements of the largest intermediate result
   int64_t bytes_ = 0;

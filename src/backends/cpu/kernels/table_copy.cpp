@@ -43,9 +43,10 @@ std::vector<int64_t> positions(const ops::Slice& op, const runtime::Shapes& shap
 
 std::vector<int64_t> positions(const ops::Resize& op, const runtime::Shapes& shapes, int axis) {
   const int64_t out = shapes.outputs[0].dims[axis];
+  const auto bound = op.bound(shapes.symbols);
   std::vector<int64_t> result;
   for (int64_t o = 0; o < out; ++o)
-    result.push_back(ops::resizeTaps(op, static_cast<size_t>(axis), o, shapes.inputs[0].dims[axis], out)[0].index);
+    result.push_back(ops::resizeTaps(bound, static_cast<size_t>(axis), o, shapes.inputs[0].dims[axis], out)[0].index);
   return result;
 }
 

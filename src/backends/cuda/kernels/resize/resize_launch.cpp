@@ -21,7 +21,7 @@ class ResizeInstance final : public runtime::KernelInstance {
         {typeDefine("X", types.inputs.at(0)), fmt::format("NEAREST={}", op.mode == ops::ResizeMode::kNearest ? 1 : 0)},
         {}};
   }
-  ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : op_(op), module_(module) {}
+  ResizeInstance(const ops::Resize& op, const Types&, const Module& module) : given_(op), op_(op), module_(module) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -29,6 +29,7 @@ class ResizeInstance final : public runtime::KernelInstance {
     parameters_ = {};
     parameters_.count = y.dims.count();
     if (parameters_.count == 0) return 0;
+    op_ = given_.bound(shapes.symbols);
     checkUser(x.dims.count() > 0, "resize: the input {} is empty, the output {} is not", x.dims.text(), y.dims.text());
     parameters_.rank = y.dims.rank;
     const auto from = stridesOf(x.dims, x.layout);
@@ -137,7 +138,8 @@ class ResizeInstance final : public runtime::KernelInstance {
     return taps;
   }
 
-  const ops::Resize& op_;
+  const ops::Resize given_;
+  ops::Resize op_;
   const Module& module_;
   CUfunction function_ = nullptr;
   CUfunction single_ = nullptr;

@@ -15,9 +15,9 @@ class ResizeTactic final : public OwnTacticOf<ops::Resize> {
     // Axes that keep their extent may still move by a given scale, so those that can change are counted.
     int changing = 0;
     for (int axis = 0; axis < problem.inputs[0].dims.rank; ++axis) {
-      const bool scaled = !op.scales.empty() && op.scales[static_cast<size_t>(axis)] != 1;
-      const bool grows = !op.shape[static_cast<size_t>(axis)].isConstant(problem.inputs[0].dims[axis]);
-      changing += scaled || grows ? 1 : 0;
+      const auto at = static_cast<size_t>(axis);
+      const bool grows = !op.shape[at].isConstant(problem.inputs[0].dims[axis]);
+      changing += op.isScaled(at) || grows ? 1 : 0;
     }
     constexpr int kMost = 3;
     if (changing > kMost) return compile::no("{} axes change size; at most {} are supported", changing, kMost);
