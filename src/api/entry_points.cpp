@@ -57,7 +57,7 @@ TENSORRTAPI void* createInferRuntime_INTERNAL(void* logger, int32_t version) noe
   return create<Runtime, nvinfer1::IRuntime>("createInferRuntime", logger, version);
 }
 
-TENSORRTAPI void* createInferRefitter_INTERNAL(void* engine, void* logger, int32_t version) noexcept {
+TENSORRTAPI void* createInferRefitter_INTERNAL(void* /*engine*/, void* logger, int32_t version) noexcept {
   Reporter reporter(static_cast<nvinfer1::ILogger*>(logger));
   return guarded(reporter, "createInferRefitter", static_cast<void*>(nullptr), [&]() -> void* {
     checkVersion(version);

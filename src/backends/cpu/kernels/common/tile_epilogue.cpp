@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "backends/cpu/kernels/common/gated.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
@@ -76,17 +77,12 @@ bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarA
 
 // x * gate(x) by the first two instructions.
 bool TileEpilogue::gate() {
-  const auto& instructions = expr_.instructions;
-  const auto sum = ScalarArgument::input(0);
-  if (instructions.size() < 2 || instructions[1].op != ScalarOp::k_mul) return false;
-  const auto& factors = instructions[1].arguments;
-  const auto self = ScalarArgument::result(0);
-  if (!(factors[0] == self && factors[1] == sum) && !(factors[1] == self && factors[0] == sum)) return false;
-  const auto& [op, arguments] = std::tie(instructions[0].op, instructions[0].arguments);
-  if (!(arguments[0] == sum)) return false;
-  if (op == ScalarOp::k_sigmoid) {
+  const auto* gate = leadingGate(expr_);
+  if (gate == nullptr) return false;
+  const auto& arguments = gate->arguments;
+  if (gate->op == ScalarOp::k_sigmoid) {
     gate_ = Gate::kSwish;
-  } else if (op == ScalarOp::k_hard_sigmoid && arguments[1].kind == Kind::kLiteral &&
+  } else if (gate->op == ScalarOp::k_hard_sigmoid && arguments[1].kind == Kind::kLiteral &&
              arguments[2].kind == Kind::kLiteral) {
     gate_ = Gate::kHardSwish;
     gateSlope_ = static_cast<float>(arguments[1].literal);
@@ -186,21 +182,15 @@ void TileEpilogue::makeSteps() {
 // x * gate(x) in one pass where nothing else reads the gate. The gate's own step goes; no result moves.
 void TileEpilogue::joinGates() {
   for (size_t i = 0; i + 1 < steps_.size(); ++i) {
-    const auto& gate = expr_.instructions[i];
-    const auto& product = expr_.instructions[i + 1];
+    const auto* gate = gateAt(expr_, i);
+    if (gate == nullptr || gatedFunction(gate->op) == nullptr) continue;
     const auto self = ScalarArgument::result(static_cast<int>(i));
-    const auto isProduct = [&](int a, int b) {
-      return product.arguments[static_cast<size_t>(a)] == self &&
-             product.arguments[static_cast<size_t>(b)] == gate.arguments[0];
-    };
-    if (product.op != ScalarOp::k_mul || gatedFunction(gate.op) == nullptr || !(isProduct(0, 1) || isProduct(1, 0)))
-      continue;
     bool isRead = false;
     for (size_t k = i + 2; k < expr_.instructions.size(); ++k) {
       for (const auto& argument : expr_.instructions[k].arguments) isRead = isRead || argument == self;
     }
     if (isRead) continue;
-    steps_[i + 1].function = gatedFunction(gate.op);
+    steps_[i + 1].function = gatedFunction(gate->op);
     steps_[i + 1].operands = steps_[i].operands;
     steps_[i].function = nullptr;
   }

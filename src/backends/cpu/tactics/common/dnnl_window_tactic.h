@@ -1,6 +1,7 @@
 // What the tactics of oneDNN's convolution and deconvolution share.
 #pragma once
 
+#include "backends/cpu/kernels/common/gated.h"
 #include "backends/cpu/tactics/common/simple_tactic.h"
 #include "backends/cpu/tactics/common/tile_support.h"
 #include "core/storage.h"
@@ -10,9 +11,6 @@ namespace tenon::backends::cpu {
 
 // Stands in plans and timing caches: an implementation of oneDNN with that in its name.
 inline constexpr const char* kNarrowVectors = "avx2";
-
-// Likewise: the sums are oneDNN's, x * sigmoid(x) behind them is own code.
-inline constexpr const char* kGated = "gated";
 
 // Op is ops::Convolution or ops::Deconvolution.
 template <typename Op>
@@ -70,14 +68,8 @@ class DnnlWindowTactic final : public SimpleTactic {
 
  private:
   static bool startsWithSwish(const ops::ScalarExpr& epilogue) {
-    const auto& instructions = epilogue.instructions;
-    const auto sum = ops::ScalarArgument::input(0);
-    const auto gate = ops::ScalarArgument::result(0);
-    if (instructions.size() < 2 || instructions[0].op != ops::ScalarOp::k_sigmoid ||
-        instructions[1].op != ops::ScalarOp::k_mul || !(instructions[0].arguments[0] == sum))
-      return false;
-    const auto& factors = instructions[1].arguments;
-    return (factors[0] == sum && factors[1] == gate) || (factors[0] == gate && factors[1] == sum);
+    const auto* gate = leadingGate(epilogue);
+    return gate != nullptr && gate->op == ops::ScalarOp::k_sigmoid;
   }
 
   // Processors that compute as much per cycle with vectors of 8: those of 16 may be left partly idle by the number of
