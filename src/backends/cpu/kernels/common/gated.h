@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <string_view>
 
 #include "ops/scalar.h"
@@ -34,6 +36,62 @@ inline const ops::ScalarInstruction* gateAt(const ops::ScalarExpr& expr, size_t 
 inline const ops::ScalarInstruction* leadingGate(const ops::ScalarExpr& expr) {
   const auto* gate = gateAt(expr, 0);
   return gate != nullptr && gate->arguments[0] == ops::ScalarArgument::input(0) ? gate : nullptr;
+}
+
+// k where the instruction adds input k > 0 to the running value; -1 elsewhere.
+inline int addedInput(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running) {
+  if (instruction.op != ops::ScalarOp::k_add) return -1;
+  const auto& arguments = instruction.arguments;
+  const auto& other = arguments[0] == running ? arguments[1] : arguments[0];
+  const bool reads = arguments[0] == running || arguments[1] == running;
+  return reads && other.kind == ops::ScalarArgument::Kind::kInput && other.index > 0 ? other.index : -1;
+}
+
+struct Bounds {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+
+// Where the instruction keeps the running value within bounds that are numbers.
+inline std::optional<Bounds> boundsOf(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running) {
+  constexpr auto kLiteral = ops::ScalarArgument::Kind::kLiteral;
+  const auto& arguments = instruction.arguments;
+  const bool runsFirst = arguments[0] == running;
+  const auto& other = arguments[runsFirst ? 1 : 0];
+  const bool isByNumber = (runsFirst || arguments[1] == running) && other.kind == kLiteral;
+  Bounds bounds;
+  if (instruction.op == ops::ScalarOp::k_relu && runsFirst) {
+    bounds.low = 0;
+  } else if (instruction.op == ops::ScalarOp::k_clip && runsFirst && other.kind == kLiteral &&
+             arguments[2].kind == kLiteral) {
+    bounds = {static_cast<float>(other.literal), static_cast<float>(arguments[2].literal)};
+  } else if (instruction.op == ops::ScalarOp::k_max && isByNumber) {
+    bounds.low = static_cast<float>(other.literal);
+  } else if (instruction.op == ops::ScalarOp::k_min && isByNumber) {
+    bounds.high = static_cast<float>(other.literal);
+  } else {
+    return std::nullopt;
+  }
+  if (!(bounds.low <= bounds.high)) return std::nullopt;  // NaN too
+  return bounds;
+}
+
+// Whether behind a leading gate nothing stands but one added matrix and bounds, as TileEpilogue::isGate() has it.
+// isMatrix(k): whether input k is a matrix like the result.
+template <typename IsMatrix>
+bool isGateAlone(const ops::ScalarExpr& expr, IsMatrix isMatrix) {
+  const auto& instructions = expr.instructions;
+  if (leadingGate(expr) == nullptr) return false;
+  size_t at = 2;
+  auto running = ops::ScalarArgument::result(1);
+  const auto goOn = [&] { running = ops::ScalarArgument::result(static_cast<int>(at++)); };
+  if (at < instructions.size() && instructions[at].op == ops::ScalarOp::k_add) {
+    const int added = addedInput(instructions[at], running);
+    if (added < 0 || !isMatrix(added)) return false;
+    goOn();
+  }
+  while (at < instructions.size() && boundsOf(instructions[at], running)) goOn();
+  return at == instructions.size();
 }
 
 }  // namespace tenon::backends::cpu

@@ -33,29 +33,10 @@ std::optional<TileEpilogue::Operand> classify(const Dims& operand, const Dims& o
 
 // Clamps of clamps are clamps.
 bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
-  const auto& arguments = instruction.arguments;
-  const bool runsFirst = arguments[0] == running;
-  const auto& other = arguments[runsFirst ? 1 : 0];
-  float low = -kInfinity;
-  float high = kInfinity;
-  if (instruction.op == ScalarOp::k_relu && runsFirst) {
-    low = 0;
-  } else if (instruction.op == ScalarOp::k_clip && runsFirst && other.kind == Kind::kLiteral &&
-             arguments[2].kind == Kind::kLiteral) {
-    low = static_cast<float>(other.literal);
-    high = static_cast<float>(arguments[2].literal);
-  } else if (instruction.op == ScalarOp::k_max && (runsFirst || arguments[1] == running) &&
-             other.kind == Kind::kLiteral) {
-    low = static_cast<float>(other.literal);
-  } else if (instruction.op == ScalarOp::k_min && (runsFirst || arguments[1] == running) &&
-             other.kind == Kind::kLiteral) {
-    high = static_cast<float>(other.literal);
-  } else {
-    return false;
-  }
-  if (!(low <= high)) return false;  // NaN too
-  low_ = std::clamp(low_, low, high);
-  high_ = std::clamp(high_, low, high);
+  const auto bounds = boundsOf(instruction, running);
+  if (!bounds) return false;
+  low_ = std::clamp(low_, bounds->low, bounds->high);
+  high_ = std::clamp(high_, bounds->low, bounds->high);
   return true;
 }
 
@@ -101,13 +82,9 @@ bool TileEpilogue::findDirect() {
   size_t at = gate() ? 2 : 0;
   auto running = at == 2 ? ScalarArgument::result(1) : ScalarArgument::input(0);
   if (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
-    const auto& a = instructions[at].arguments;
-    const auto& other = a[0] == running ? a[1] : a[0];
-    if (!(a[0] == running) && !(a[1] == running)) return false;
-    if (other.kind != Kind::kInput || other.index == 0 ||
-        operands_[static_cast<size_t>(other.index) - 1] != Operand::kMatrix)
-      return false;
-    addend_ = other.index - 1;
+    const int added = addedInput(instructions[at], running);
+    if (added < 0 || operands_[static_cast<size_t>(added) - 1] != Operand::kMatrix) return false;
+    addend_ = added - 1;
     running = ScalarArgument::result(static_cast<int>(at));
     ++at;
   }

@@ -48,7 +48,7 @@ class DnnlWindowTactic final : public SimpleTactic {
       narrow.variant = kNarrowVectors;
       result.push_back(std::move(narrow));
     }
-    if (result.back().outputs[0] == Layout::kChannelsLast && startsWithSwish(problem.op.as<Op>()->epilogue)) {
+    if (result.back().outputs[0] == Layout::kChannelsLast && isSwish(problem)) {
       auto gated = result.back();
       gated.variant = kGated;
       result.push_back(std::move(gated));
@@ -67,9 +67,15 @@ class DnnlWindowTactic final : public SimpleTactic {
   }
 
  private:
-  static bool startsWithSwish(const ops::ScalarExpr& epilogue) {
-    const auto* gate = leadingGate(epilogue);
-    return gate != nullptr && gate->op == ops::ScalarOp::k_sigmoid;
+  // Which own code computes behind oneDNN's sums.
+  static bool isSwish(const compile::Problem& problem) {
+    const auto& op = *problem.op.as<Op>();
+    const auto* gate = leadingGate(op.epilogue);
+    const auto isMatrix = [&](int input) {
+      const auto& dims = problem.inputs[static_cast<size_t>(input) + (op.hasBias ? 2 : 1)].dims;
+      return dims == problem.outputs[0].dims && dims.count() != 1;
+    };
+    return gate != nullptr && gate->op == ops::ScalarOp::k_sigmoid && isGateAlone(op.epilogue, isMatrix);
   }
 
   // Processors that compute as much per cycle with vectors of 8: those of 16 may be left partly idle by the number of
