@@ -8,6 +8,7 @@
 
 #include "api/builder/builder.h"
 #include "api/common/convert.h"
+#include "api/common/hand_out.h"
 #include "api/common/reporter.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/runtime_object.h"
@@ -38,7 +39,7 @@ void* create(const char* call, void* logger, int32_t version) noexcept {
     checkVersion(version);
     noteLogger(typed);
     reportIgnoredSettings(reporter);
-    return static_cast<I*>(new T(typed));
+    return handOut<I, T>(typed);
   });
 }
 
