@@ -130,6 +130,7 @@ def main():
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--logs", type=pathlib.Path, help="folder for the outputs of chunks with failures")
     options = parser.parse_args()
+    options.program = options.program.resolve()
     names = list(TESTS) if options.what == "all" else [options.what]
     runs = []
     for name in names:

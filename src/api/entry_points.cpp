@@ -8,6 +8,7 @@
 
 #include "api/builder/builder.h"
 #include "api/common/convert.h"
+#include "api/common/hand_out.h"
 #include "api/common/reporter.h"
 #include "api/plugin/registry.h"
 #include "api/runtime/runtime_object.h"
@@ -38,7 +39,7 @@ void* create(const char* call, void* logger, int32_t version) noexcept {
     checkVersion(version);
     noteLogger(typed);
     reportIgnoredSettings(reporter);
-    return static_cast<I*>(new T(typed));
+    return handOut<I, T>(typed);
   });
 }
 
@@ -57,7 +58,7 @@ TENSORRTAPI void* createInferRuntime_INTERNAL(void* logger, int32_t version) noe
   return create<Runtime, nvinfer1::IRuntime>("createInferRuntime", logger, version);
 }
 
-TENSORRTAPI void* createInferRefitter_INTERNAL(void* engine, void* logger, int32_t version) noexcept {
+TENSORRTAPI void* createInferRefitter_INTERNAL(void* /*engine*/, void* logger, int32_t version) noexcept {
   Reporter reporter(static_cast<nvinfer1::ILogger*>(logger));
   return guarded(reporter, "createInferRefitter", static_cast<void*>(nullptr), [&]() -> void* {
     checkVersion(version);

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "passes/pipeline.h"
 
@@ -29,9 +31,8 @@ int joinNormalization(graph::Graph& graph, const Pays& pays);
 int joinExcitation(graph::Graph& graph, const Pays& pays);
 
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
-// TENON_DISABLE leaves them out by the names join_branches (CPU), join_cast, join_excitation and join_normalization
-// (GPU), TENON_DUMP
-// writes what they leave.
+// TENON_DISABLE leaves them out by name, TENON_DUMP writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
+std::vector<std::string_view> joinNames();  // of every device
 
 }  // namespace tenon::passes

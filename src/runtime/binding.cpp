@@ -21,6 +21,7 @@ using plan::Storage;
 Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
     : engine_(std::move(engine)), program_(engine_->program(profile)), programIndex_(static_cast<size_t>(profile)) {
   const auto& kernels = engine_->parts().programs[programIndex_].kernels;
+  const AllocatorScope scope(engine_->allocator());
   for (const auto& kernel : kernels) instances_.push_back(kernel == nullptr ? nullptr : kernel->instantiate());
   shapes_.resize(program_.tensors.size());
   bytes_.resize(program_.tensors.size());
@@ -81,6 +82,7 @@ bool Binding::configureNext(int32_t phase, const SymbolValues& symbols) {
 }
 
 void Binding::configurePhase(int32_t phase) {
+  const AllocatorScope scope(engine_->allocator());
   readyPhases_ = phase;
   measureTensors(phase);
   layOutgrown(phase);

@@ -26,6 +26,9 @@ Context::State::State(std::shared_ptr<const Engine> itsEngine, const ContextOpti
                                                  "memory of the execution context");
   }
   useProfile(profile, nullptr);
+  log.verbose("context: {} bytes on the device for tensors and workspaces{}",
+              arena != nullptr ? arena->bytes() : engine->arenaBytes(profile),
+              arena != nullptr ? "" : ", which the user gives");
 }
 
 const plan::Io& Context::State::io(int index) const {

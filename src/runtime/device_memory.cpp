@@ -6,6 +6,11 @@
 #include "core/error.h"
 
 namespace tenon::runtime {
+namespace {
+
+thread_local AllocatorHook* allocatorOfScope = nullptr;
+
+}  // namespace
 
 DeviceMemory::DeviceMemory(Device& device, AllocatorHook* allocator, uint64_t bytes, std::string_view purpose,
                            StreamHandle stream)
@@ -38,5 +43,10 @@ void DeviceMemory::reset() noexcept {
   }
   data_ = nullptr;
 }
+
+AllocatorScope::AllocatorScope(AllocatorHook* allocator) noexcept
+    : before_(std::exchange(allocatorOfScope, allocator)) {}
+AllocatorScope::~AllocatorScope() { allocatorOfScope = before_; }
+AllocatorHook* AllocatorScope::allocator() noexcept { return allocatorOfScope; }
 
 }  // namespace tenon::runtime

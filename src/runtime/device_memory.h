@@ -32,4 +32,19 @@ class DeviceMemory {
   StreamHandle stream_ = nullptr;
 };
 
+// Whose memory the kernels take that the calling thread makes ready: what an instance keeps on the device beyond a
+// launch belongs to a context as its arena does, and shapes are all that configure() is given.
+class AllocatorScope {
+ public:
+  explicit AllocatorScope(AllocatorHook* allocator) noexcept;
+  ~AllocatorScope();
+  AllocatorScope(const AllocatorScope&) = delete;
+  AllocatorScope& operator=(const AllocatorScope&) = delete;
+
+  static AllocatorHook* allocator() noexcept;  // null: the device's own memory
+
+ private:
+  AllocatorHook* const before_;
+};
+
 }  // namespace tenon::runtime

@@ -1,121 +1,8 @@
 // Attention in the forms that exporters write becomes the attention operator, which gives the formula's numbers.
-#include <functional>
-
-#include "attention_reference.h"
+#include "attention_forms.h"
 
 namespace tenon::parsers::onnx {
 namespace {
-
-constexpr Form kForm{2, 4, 4, 5, 5, 8, 8};
-
-// Nodes between q, k, v ([B, heads, rows, width]) and y, of the same shape.
-class Writer {
- public:
-  explicit Writer(ModelMaker& maker) : maker_(maker) {}
-
-  std::string node(const std::string& type, const std::vector<std::string>& inputs) {
-    last_ = "t" + std::to_string(count_++);
-    written_ = &maker_.node(type, inputs, {last_});
-    return last_;
-  }
-  template <typename Value>
-  std::string node(const std::string& type, const std::vector<std::string>& inputs, const std::string& attribute,
-                   const Value& value) {
-    const std::string result = node(type, inputs);
-    ModelMaker::set(*written_, attribute, value);
-    return result;
-  }
-  std::string number(float value) {
-    const std::string name = "n" + std::to_string(count_++);
-    maker_.floats(name, {}, {value});
-    return name;
-  }
-  std::string list(const Ints& values) {
-    const std::string name = "l" + std::to_string(count_++);
-    maker_.ints(name, {static_cast<int64_t>(values.size())}, values);
-    return name;
-  }
-  std::string bools(const Ints& shape, const std::vector<bool>& values) {
-    const std::string name = "b" + std::to_string(count_++);
-    auto& tensor = maker_.initializer(name, shape, 9);
-    std::string bytes;
-    for (const bool value : values) bytes += static_cast<char>(value);
-    tensor.set_raw_data(bytes);
-    return name;
-  }
-  std::string transposed(const std::string& x, const Ints& order) { return node("Transpose", {x}, "perm", order); }
-  std::string shaped(const std::string& x, const Ints& shape) { return node("Reshape", {x, list(shape)}); }
-  std::string softmax(const std::string& x, int64_t axis = -1) { return node("Softmax", {x}, "axis", axis); }
-  // Rows before heads, and back: what stands in front of q, k and v in networks.
-  std::string columns(const std::string& x, const Form& f, int64_t heads) {
-    return shaped(transposed(x, {0, 2, 1, 3}), {f.batch, -1, heads * f.width});
-  }
-  std::string heads(const std::string& x, const Form& f, int64_t count) {
-    return transposed(shaped(x, {f.batch, -1, count, f.width}), {0, 2, 1, 3});
-  }
-  ModelMaker& maker() { return maker_; }
-  pb::NodeProto& written() { return *written_; }
-
- private:
-  ModelMaker& maker_;
-  pb::NodeProto* written_ = nullptr;
-  std::string last_;
-  int count_ = 0;
-};
-
-std::vector<bool> lowerTriangle(int64_t rows, int64_t keys) {
-  std::vector<bool> result;
-  for (int64_t s = 0; s < rows; ++s) {
-    for (int64_t t = 0; t < keys; ++t) result.push_back(t <= s);
-  }
-  return result;
-}
-
-using Body = std::function<std::string(Writer&, const Form&)>;  // gives the name of the result
-
-// One layer of the model's engine is attention, and no softmax is left.
-void expectOneAttention(const ModelMaker& maker) {
-  NetworkBench bench;
-  ASSERT_TRUE(bench.parse(maker)) << bench.errors();
-  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
-  config->setBuilderOptimizationLevel(0);
-  config->setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
-  const std::unique_ptr<nvinfer1::IHostMemory> plan(bench.builder->buildSerializedNetwork(*bench.network, *config));
-  ASSERT_NE(plan, nullptr) << bench.logger.text;
-  const std::unique_ptr<nvinfer1::IRuntime> runtime(nvinfer1::createInferRuntime(bench.logger));
-  const std::unique_ptr<nvinfer1::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
-  const std::unique_ptr<nvinfer1::IEngineInspector> inspector(engine->createEngineInspector());
-  const std::string text = inspector->getEngineInformation(nvinfer1::LayerInformationFormat::kJSON);
-  size_t count = 0;
-  for (size_t at = text.find("\"attention{"); at != std::string::npos; at = text.find("\"attention{", at + 1)) ++count;
-  EXPECT_EQ(count, 1u) << text;
-  EXPECT_EQ(text.find("\"softmax{"), std::string::npos) << text;
-}
-
-void expectAttention(const Form& f, const Body& body, const Reals& bias = {}, int64_t opset = 17) {
-  ModelMaker maker(opset);
-  auto* microsoft = maker.proto().add_opset_import();
-  microsoft->set_domain("com.microsoft");
-  microsoft->set_version(1);
-  maker.input("q", {f.batch, f.heads, f.rows, f.width});
-  maker.input("k", {f.batch, f.keyHeads, f.keys, f.width});
-  maker.input("v", {f.batch, f.keyHeads, f.keys, f.valueWidth});
-  Writer writer(maker);
-  const std::string result = body(writer, f);
-  maker.node("Identity", {result}, {"y"});
-  maker.output("y");
-  const Operands o(f);
-  expectOneAttention(maker);
-  const auto outputs = runModel(maker, {o.q, o.k, o.v});
-  ASSERT_EQ(outputs.size(), 1u);
-  expectNear(outputs[0], attention(f, o.q, o.k, o.v, bias));
-}
-
-std::string scores(Writer& w, const std::string& q = "q", const std::string& k = "k") {
-  return w.node("MatMul", {q, w.transposed(k, {0, 1, 3, 2})});
-}
-
-float root(const Form& f) { return std::sqrt(static_cast<float>(f.width)); }
 
 // BERT, ViT, CLIP's pictures: heads split and joined, scores divided, a mask of the keys added.
 TEST(AttentionForms, EncodersWithAndWithoutAMask) {
@@ -125,7 +12,7 @@ TEST(AttentionForms, EncodersWithAndWithoutAMask) {
       bias.push_back(i / (kForm.heads * kForm.rows * kForm.keys) == 1 && i % kForm.keys > 2 ? -1e9F : 0);
     expectAttention(
         kForm,
-        [&](Writer& w, const Form& f) {
+        [&](NodeWriter& w, const Form& f) {
           const std::string q = w.heads(w.columns("q", f, 4), f, 4);
           const std::string k = w.transposed(w.shaped(w.columns("k", f, 4), {f.batch, -1, 4, f.width}), {0, 2, 3, 1});
           const std::string v = w.heads(w.columns("v", f, 4), f, 4);
@@ -146,7 +33,7 @@ TEST(AttentionForms, CausalByAConstantThatChooses) {
   Form f = kForm;
   f.causal = true;
   for (const float closed : {-3.4028235e38F, -65504.F, -10000.F}) {
-    expectAttention(f, [&](Writer& w, const Form& form) {
+    expectAttention(f, [&](NodeWriter& w, const Form& form) {
       const std::string s = w.node("Div", {scores(w), w.number(root(form))});
       const std::string open = w.bools({1, 1, 5, 5}, lowerTriangle(5, 5));
       return w.node("MatMul", {w.softmax(w.node("Where", {open, s, w.number(closed)})), "v"});
@@ -163,7 +50,7 @@ TEST(AttentionForms, CausalByAConstantAndAMask) {
   for (int i = 0; i < 5; ++i) all.insert(all.end(), bias.begin(), bias.end());
   expectAttention(
       f,
-      [&](Writer& w, const Form& form) {
+      [&](NodeWriter& w, const Form& form) {
         const std::string s = w.node("Div", {scores(w), w.number(root(form))});
         const std::string open = w.bools({1, 1, 5, 5}, lowerTriangle(5, 5));
         w.maker().floats("mask", {1, 1, 1, 5}, bias);
@@ -177,7 +64,7 @@ TEST(AttentionForms, CausalByAConstantAndAMask) {
 TEST(AttentionForms, CausalByTrilu) {
   Form f = kForm;
   f.causal = true;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     const float half = 1 / std::sqrt(root(form));
     w.maker().floats("ones", {5, 5}, Reals(25, 1));
     const std::string lower = w.node("Trilu", {"ones"}, "upper", int64_t{0});
@@ -196,7 +83,7 @@ TEST(AttentionForms, MasksOfBooleans) {
   for (const bool zeros : {false, true}) {
     expectAttention(
         kForm,
-        [&](Writer& w, const Form& f) {
+        [&](NodeWriter& w, const Form& f) {
           std::vector<bool> open;
           for (const float b : bias) open.push_back(b == 0);
           // Not a constant of the engine: it follows from an input.
@@ -223,7 +110,7 @@ TEST(AttentionForms, BiasOfPositions) {
   const Reals bias = randomReals(100, 9);
   expectAttention(
       f,
-      [&](Writer& w, const Form&) {
+      [&](NodeWriter& w, const Form&) {
         w.maker().floats("bias", {1, 4, 5, 5}, bias);
         return w.node("MatMul", {w.softmax(w.node("Add", {scores(w), "bias"})), "v"});
       },
@@ -237,7 +124,7 @@ TEST(AttentionForms, ScaledBehindTheMask) {
   for (const float b : bias) scaled.push_back(b / root(kForm));
   expectAttention(
       kForm,
-      [&](Writer& w, const Form& f) {
+      [&](NodeWriter& w, const Form& f) {
         w.maker().floats("bias", {5, 5}, bias);
         return w.node("MatMul",
                       {w.softmax(w.node("Div", {w.node("Add", {scores(w), "bias"}), w.number(root(f))})), "v"});
@@ -256,7 +143,7 @@ TEST(AttentionForms, HeadsAndBatchInOneAxis) {
   }
   expectAttention(
       f,
-      [&](Writer& w, const Form& form) {
+      [&](NodeWriter& w, const Form& form) {
         const std::string q = w.shaped(w.node("Mul", {"q", w.number(1 / root(form))}), {8, 3, 8});
         const std::string k = w.transposed(w.shaped("k", {8, 5, 8}), {0, 2, 1});
         w.maker().floats("bias", {2, 1, 3, 5}, bias);
@@ -272,7 +159,7 @@ TEST(AttentionForms, GroupedQueriesAndTurnedPairs) {
   Form f = kForm;
   f.keyHeads = 2;
   f.causal = true;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     const auto turned = [&](const std::string& x) {  // by zero: the numbers stay
       const std::string half = w.node("Slice", {x, w.list({4}), w.list({8}), w.list({3})});
       const std::string other = w.node("Slice", {x, w.list({0}), w.list({4}), w.list({3})});
@@ -302,7 +189,7 @@ TEST(AttentionForms, GroupedQueriesAndTurnedPairs) {
 TEST(AttentionForms, OneHeadOfKeys) {
   Form f = kForm;
   f.keyHeads = 1;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     return w.node("MatMul", {w.softmax(w.node("Div", {scores(w), w.number(root(form))})), "v"});
   });
 }
@@ -311,7 +198,7 @@ TEST(AttentionForms, OneHeadOfKeys) {
 TEST(AttentionForms, GroupsAsAnAxis) {
   Form f = kForm;
   f.keyHeads = 2;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     const std::string q = w.shaped("q", {2, 2, 2, 5, 8});
     const std::string k = w.transposed(w.shaped("k", {2, 2, 1, 5, 8}), {0, 1, 2, 4, 3});
     const std::string s = w.node("Div", {w.node("MatMul", {q, k}), w.number(root(form))});
@@ -323,7 +210,7 @@ TEST(AttentionForms, GroupsAsAnAxis) {
 TEST(AttentionForms, PastKeysAndValues) {
   Form f = kForm;
   f.rows = 1;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     const auto joined = [&](const std::string& x) {
       const std::string past = w.node("Slice", {x, w.list({0}), w.list({4}), w.list({2})});
       const std::string now = w.node("Slice", {x, w.list({4}), w.list({5}), w.list({2})});
@@ -339,7 +226,7 @@ TEST(AttentionForms, SoftCapsThatAreWrittenOut) {
   Form f = kForm;
   f.softcap = 0.7;
   f.causal = true;
-  expectAttention(f, [&](Writer& w, const Form& form) {
+  expectAttention(f, [&](NodeWriter& w, const Form& form) {
     const std::string s = w.node("Mul", {scores(w), w.number(1 / root(form))});
     const std::string capped = w.node("Mul", {w.node("Tanh", {w.node("Div", {s, w.number(0.7F)})}), w.number(0.7F)});
     Reals mask;
@@ -351,7 +238,7 @@ TEST(AttentionForms, SoftCapsThatAreWrittenOut) {
 
 // As einsum writes it: bhid,bhjd->bhij.
 TEST(AttentionForms, Einsums) {
-  expectAttention(kForm, [&](Writer& w, const Form& f) {
+  expectAttention(kForm, [&](NodeWriter& w, const Form& f) {
     const std::string s = w.node("Einsum", {"q", "k"}, "equation", std::string("bhid,bhjd->bhij"));
     const std::string weights = w.softmax(w.node("Mul", {s, w.number(1 / root(f))}));
     return w.node("Einsum", {weights, "v"}, "equation", std::string("bhij,bhjd->bhid"));
@@ -360,7 +247,7 @@ TEST(AttentionForms, Einsums) {
 
 // Softmax written out, as JAX does.
 TEST(AttentionForms, SoftmaxThatIsWrittenOut) {
-  expectAttention(kForm, [&](Writer& w, const Form& f) {
+  expectAttention(kForm, [&](NodeWriter& w, const Form& f) {
     const std::string s = w.node("Mul", {scores(w), w.number(1 / root(f))});
     const std::string most = w.node("ReduceMax", {s}, "axes", Ints{3});
     const std::string e = w.node("Exp", {w.node("Sub", {s, most})});
@@ -371,7 +258,7 @@ TEST(AttentionForms, SoftmaxThatIsWrittenOut) {
 
 // Attention over the places of an image, channels first: diffusion's autoencoders, generators with self-attention.
 TEST(AttentionForms, ChannelsFirst) {
-  expectAttention(kForm, [&](Writer& w, const Form& f) {
+  expectAttention(kForm, [&](NodeWriter& w, const Form& f) {
     const auto channels = [&](const std::string& x) { return w.transposed(w.shaped(x, {8, 5, 8}), {0, 2, 1}); };
     const std::string s = w.node("MatMul", {w.transposed(channels("q"), {0, 2, 1}), channels("k")});
     const std::string weights = w.softmax(w.node("Mul", {s, w.number(1 / root(f))}), 2);
@@ -387,7 +274,7 @@ TEST(AttentionForms, HalvesWithASoftmaxOfF32) {
   maker.input("q", {f.batch, f.heads, f.rows, f.width});
   maker.input("k", {f.batch, f.heads, f.keys, f.width});
   maker.input("v", {f.batch, f.heads, f.keys, f.width});
-  Writer w(maker);
+  NodeWriter w(maker);
   const auto half = [&](const std::string& x) { return w.node("Cast", {x}, "to", int64_t{10}); };
   const std::string scale = half(w.number(1 / root(f)));
   const std::string s = w.node("Mul", {scores(w, half("q"), half("k")), scale});
@@ -400,82 +287,6 @@ TEST(AttentionForms, HalvesWithASoftmaxOfF32) {
   const auto outputs = runModel(maker, {o.q, o.k, o.v});
   ASSERT_EQ(outputs.size(), 1u);
   expectNear(outputs[0], attention(f, o.q, o.k, o.v, {}), 5e-3);
-}
-
-// ONNX's operator: past keys, grouped queries, masks of both kinds, soft caps, causal; in four axes and in three.
-TEST(AttentionForms, OperatorOfTheStandardDomain) {
-  for (const bool packed : {false, true}) {
-    for (const int which : {0, 1, 2, 3}) {
-      Form f = kForm;
-      f.keyHeads = 2;
-      f.causal = which == 1;
-      f.softcap = which == 2 ? 1.5 : 0;
-      const Reals bias = randomReals(25, 9);
-      expectAttention(
-          f,
-          [&](Writer& w, const Form& form) {
-            std::vector<std::string> inputs{"q", "k", "v"};
-            if (packed) inputs = {w.columns("q", form, 4), w.columns("k", form, 2), w.columns("v", form, 2)};
-            if (which == 3) {
-              w.maker().floats("bias", {5, 5}, bias);
-              inputs.push_back("bias");
-            }
-            const std::string y = w.node("Attention", inputs);
-            if (form.causal) ModelMaker::set(w.written(), "is_causal", int64_t{1});
-            if (form.softcap != 0) ModelMaker::set(w.written(), "softcap", static_cast<float>(form.softcap));
-            if (!packed) return y;
-            ModelMaker::set(w.written(), "q_num_heads", int64_t{4});
-            ModelMaker::set(w.written(), "kv_num_heads", int64_t{2});
-            return w.heads(y, form, 4);
-          },
-          which == 3 ? bias : Reals{}, 24);
-    }
-  }
-}
-
-// MultiHeadAttention of com.microsoft: a bias of the scores, a mask of the keys, causal.
-TEST(AttentionForms, MultiHeadAttentionOfMicrosoft) {
-  Form f = kForm;
-  f.causal = true;
-  const Reals bias = randomReals(100, 9);
-  Reals all;
-  // The mask of the keys makes key 0 of the second in the batch unlikely.
-  for (int64_t i = 0; i < 200; ++i)
-    all.push_back(bias[static_cast<size_t>(i % 100)] + (i >= 100 && i % 5 == 0 ? -10000.F : 0));
-  expectAttention(
-      f,
-      [&](Writer& w, const Form& form) {
-        w.maker().floats("bias", {1, 4, 5, 5}, bias);
-        auto& mask = w.maker().initializer("keys", {2, 5}, 6);
-        for (int i = 0; i < 10; ++i) mask.add_int32_data(i == 5 ? 0 : 1);
-        const std::string y = w.node("MultiHeadAttention", {w.columns("q", form, 4), w.columns("k", form, 4),
-                                                            w.columns("v", form, 4), "", "keys", "bias"});
-        w.written().set_domain("com.microsoft");
-        ModelMaker::set(w.written(), "num_heads", int64_t{4});
-        ModelMaker::set(w.written(), "unidirectional", int64_t{1});
-        return w.heads(y, form, 4);
-      },
-      all);
-}
-
-TEST(AttentionForms, GroupQueryAttentionOfMicrosoft) {
-  Form f = kForm;
-  f.keyHeads = 2;
-  f.causal = true;
-  f.softcap = 2;
-  expectAttention(f, [&](Writer& w, const Form& form) {
-    auto& last = w.maker().initializer("last", {2}, 6);
-    auto& total = w.maker().initializer("total", {1}, 6);
-    for (int i = 0; i < 2; ++i) last.add_int32_data(4);
-    total.add_int32_data(5);
-    const std::string y = w.node("GroupQueryAttention", {w.columns("q", form, 4), w.columns("k", form, 2),
-                                                         w.columns("v", form, 2), "", "", "last", "total"});
-    w.written().set_domain("com.microsoft");
-    ModelMaker::set(w.written(), "num_heads", int64_t{4});
-    ModelMaker::set(w.written(), "kv_num_heads", int64_t{2});
-    ModelMaker::set(w.written(), "softcap", 2.F);
-    return w.heads(y, form, 4);
-  });
 }
 
 }  // namespace

@@ -231,8 +231,10 @@ TEST(RandomGraphs, RegionsMatch) {
 // Kept from runs of many more.
 TEST(RandomGraphs, SeedsThatOnceFailed) {
   for (const uint64_t seed : {114, 3033, 3071, 6755}) checkBuild(0, false, seed);
-  for (const uint64_t seed : {1407, 2007, 5806, 9215, 73745}) checkBuild(1, false, seed);
-  for (const uint64_t seed : {270, 1178, 4688, 5016, 6118, 21816, 22222, 29175, 42148}) checkBuild(0, true, seed);
+  for (const uint64_t seed : {1407, 2007, 5806, 9215, 10062, 23850, 64126, 73745, 78048, 82623})
+    checkBuild(1, false, seed);
+  for (const uint64_t seed : {270, 1178, 4254, 4688, 5016, 6118, 8534, 21816, 22222, 29175, 42148, 203464, 211938})
+    checkBuild(0, true, seed);
   // Cancellation within a body, and a cast of what varies there.
   for (const uint64_t seed : {52064, 52071}) checkPasses(seed, nullptr, {}, randomRegions);
 }

@@ -42,6 +42,58 @@ TEST_F(PluginV3, ContextsShareAResource) {
   EXPECT_EQ(y, std::vector<float>{2});
 }
 
+// Counts, and refuses the call of one number.
+class CountingAllocator final : public nv::IGpuAllocator {
+ public:
+  void* allocate(uint64_t size, uint64_t alignment, nv::AllocatorFlags) noexcept override {
+    if (++calls == refused) return nullptr;
+    void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    live[memory] = size;
+    return memory;
+  }
+  bool deallocate(void* memory) noexcept override {
+    strangers += live.erase(memory) == 0 ? 1 : 0;
+    std::free(memory);
+    return true;
+  }
+  uint64_t bytes() const {
+    uint64_t sum = 0;
+    for (const auto& [memory, size] : live) sum += size;
+    return sum;
+  }
+  int calls = 0;
+  int refused = 0;  // none
+  int strangers = 0;
+  std::map<void*, uint64_t> live;
+};
+
+TEST_F(PluginV3, MemoryForContextsIsTheUsersAllocators) {
+  const auto plugin = make("Sharing");
+  const auto plan = build([&](auto& network) { return aroundV3(network, *plugin, dims({1})); }, {}, 0);
+  ASSERT_NE(plan, nullptr);
+  CountingAllocator allocator;
+  const std::unique_ptr<nv::IRuntime> runtime(nv::createInferRuntime(log()));
+  runtime->setGpuAllocator(&allocator);
+  {
+    const std::unique_ptr<nv::ICudaEngine> engine(runtime->deserializeCudaEngine(plan->data(), plan->size()));
+    ASSERT_NE(engine, nullptr);
+    const uint64_t before = allocator.bytes();
+    allocator.calls = 0;
+    const std::unique_ptr<nv::IExecutionContext> context(engine->createExecutionContext());
+    const auto y = run(*engine, *context, {{"x", {dims({1}), {0}}}})["y0"].values;
+    EXPECT_EQ(y, std::vector<float>{1});
+    EXPECT_EQ(allocator.bytes(), before + 96 + static_cast<uint64_t>(engine->getDeviceMemorySizeV2()));
+    // The plugin's call is the last of a context.
+    allocator.refused = std::exchange(allocator.calls, 0);
+    const auto live = allocator.live.size();
+    EXPECT_EQ(engine->createExecutionContext(), nullptr);
+    EXPECT_NE(log().take().find("attachToContext() returned null"), std::string::npos);
+    EXPECT_EQ(allocator.live.size(), live);
+  }
+  EXPECT_TRUE(allocator.live.empty());
+  EXPECT_EQ(allocator.strangers, 0);
+}
+
 TEST_F(PluginV3, TimesAreKeptUnderTheNameThatThePluginGives) {
   const float factor = 2;
   const std::unique_ptr<nv::IBuilder> builder(nv::createInferBuilder(log()));

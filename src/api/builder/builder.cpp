@@ -6,6 +6,7 @@
 #include "api/builder/device_choice.h"
 #include "api/builder/timing_cache.h"
 #include "api/builder/type_constraints.h"
+#include "api/common/hand_out.h"
 #include "api/common/host_memory.h"
 #include "api/network/network.h"
 #include "api/plugin/adapters/live_plugin.h"
@@ -149,7 +150,7 @@ bool Builder::platformHasTf32() const noexcept {
 
 nv::IBuilderConfig* Builder::createBuilderConfig() noexcept {
   return guarded(reporter_, "IBuilder::createBuilderConfig", static_cast<nv::IBuilderConfig*>(nullptr),
-                 [&] { return static_cast<nv::IBuilderConfig*>(new BuilderConfig(reporter_)); });
+                 [&] { return handOut<nv::IBuilderConfig, BuilderConfig>(reporter_); });
 }
 
 nv::INetworkDefinition* Builder::createNetworkV2(nv::NetworkDefinitionCreationFlags flags) noexcept {
@@ -159,7 +160,7 @@ nv::INetworkDefinition* Builder::createNetworkV2(nv::NetworkDefinitionCreationFl
               "the flags {:#x} have bits that are not a NetworkDefinitionCreationFlag; expected bits of "
               "{:#x}",
               flags, kKnown);
-    return static_cast<nv::INetworkDefinition*>(new Network(*this, reporter_, flags));
+    return handOut<nv::INetworkDefinition, Network>(*this, reporter_, flags);
   });
 }
 
@@ -245,7 +246,7 @@ plan::Plan Builder::build(nv::INetworkDefinition& network, nv::IBuilderConfig& c
 
 nv::IHostMemory* Builder::buildSerializedNetwork(nv::INetworkDefinition& network, nv::IBuilderConfig& config) noexcept {
   return guarded(reporter_, "IBuilder::buildSerializedNetwork", static_cast<nv::IHostMemory*>(nullptr),
-                 [&] { return static_cast<nv::IHostMemory*>(new HostMemory(plan::write(build(network, config)))); });
+                 [&] { return handOut<nv::IHostMemory, HostMemory>(plan::write(build(network, config))); });
 }
 
 bool Builder::isNetworkSupported(const nv::INetworkDefinition& network,

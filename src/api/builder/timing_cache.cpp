@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "api/common/hand_out.h"
 #include "api/common/host_memory.h"
 #include "core/fields.h"
 
@@ -30,7 +31,7 @@ compile::SelectionKey fromApi(const nv::TimingCacheKey& key) {
 
 nv::IHostMemory* TimingCacheObject::serialize() const noexcept {
   return guarded(reporter_, "ITimingCache::serialize", static_cast<nv::IHostMemory*>(nullptr),
-                 [&] { return static_cast<nv::IHostMemory*>(new HostMemory(cache_.serialize())); });
+                 [&] { return handOut<nv::IHostMemory, HostMemory>(cache_.serialize()); });
 }
 
 void TimingCacheObject::read(const void* blob, std::size_t size) {

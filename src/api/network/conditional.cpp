@@ -1,6 +1,5 @@
 // IIfConditional and its boundary layers.
-#include "api/network/construct.h"
-#include "api/network/lower_context.h"
+#include "api/network/boundary_layer.h"
 #include "api/network/network_add.h"
 #include "ops/op/slice.h"
 
@@ -8,23 +7,11 @@ namespace tenon::api {
 namespace {
 
 template <typename I, typename V, nv::LayerType kLayerType, BoundaryRole kRole>
-class ConditionalLayer : public I, public LayerBase, public nv::apiv::VConditionalBoundaryLayer, public V {
+class ConditionalLayer
+    : public BoundaryLayer<nv::IIfConditional, nv::apiv::VConditionalBoundaryLayer, I, V, kLayerType, kRole> {
  public:
-  static constexpr nv::LayerType kType = kLayerType;
-  ConditionalLayer(Network& network, std::string name, Construct& construct, nv::IIfConditional& conditional)
-      : LayerBase(network, kType, std::move(name)), construct_(construct), conditional_(conditional) {
-    this->mLayer = static_cast<nv::apiv::VLayer*>(this);
-    this->mBoundary = static_cast<nv::apiv::VConditionalBoundaryLayer*>(this);
-    this->mImpl = static_cast<V*>(this);
-  }
-  nv::ILayer& interface() noexcept final { return *this; }
-  nv::IIfConditional* getConditional() const noexcept final { return &conditional_; }
-  const Construct* construct() const noexcept final { return &construct_; }
-  BoundaryRole role() const noexcept final { return kRole; }
-
- private:
-  Construct& construct_;
-  nv::IIfConditional& conditional_;
+  using BoundaryLayer<nv::IIfConditional, nv::apiv::VConditionalBoundaryLayer, I, V, kLayerType, kRole>::BoundaryLayer;
+  nv::IIfConditional* getConditional() const noexcept final { return &this->owner_; }
 };
 
 class Condition final : public ConditionalLayer<nv::IConditionLayer, nv::apiv::VConditionLayer,

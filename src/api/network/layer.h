@@ -53,7 +53,7 @@ class LayerBase : public nv::apiv::VLayer {
   // Inputs that setInput() may reach; at least the ones that the layer was made with.
   virtual int maxInputs() const { return 0; }
   // Whether the values of input `index` decide about extents.
-  virtual bool isShapeInput(int index) const { return false; }
+  virtual bool isShapeInput(int /*index*/) const { return false; }
   // Whether shapes may be computed through this layer: a shape tensor at its output makes its inputs shape tensors.
   virtual bool carriesShapes() const { return false; }
   // Whether input `index` comes from the iteration before: the only way in which layers may depend on themselves.

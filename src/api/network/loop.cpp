@@ -1,6 +1,5 @@
 // ILoop and its boundary layers.
-#include "api/network/construct.h"
-#include "api/network/lower_context.h"
+#include "api/network/boundary_layer.h"
 #include "api/network/network_add.h"
 #include "ops/op/reshape.h"
 #include "ops/op/slice.h"
@@ -18,23 +17,10 @@ class Loop;
 
 // `I` is the public class of a boundary layer, `V` its table.
 template <typename I, typename V, nv::LayerType kLayerType, BoundaryRole kRole>
-class LoopLayer : public I, public LayerBase, public nv::apiv::VLoopBoundaryLayer, public V {
+class LoopLayer : public BoundaryLayer<nv::ILoop, nv::apiv::VLoopBoundaryLayer, I, V, kLayerType, kRole> {
  public:
-  static constexpr nv::LayerType kType = kLayerType;
-  LoopLayer(Network& network, std::string name, Construct& construct, nv::ILoop& loop)
-      : LayerBase(network, kType, std::move(name)), construct_(construct), loop_(loop) {
-    this->mLayer = static_cast<nv::apiv::VLayer*>(this);
-    this->mBoundary = static_cast<nv::apiv::VLoopBoundaryLayer*>(this);
-    this->mImpl = static_cast<V*>(this);
-  }
-  nv::ILayer& interface() noexcept final { return *this; }
-  nv::ILoop* getLoop() const noexcept final { return &loop_; }
-  const Construct* construct() const noexcept final { return &construct_; }
-  BoundaryRole role() const noexcept final { return kRole; }
-
- private:
-  Construct& construct_;
-  nv::ILoop& loop_;
+  using BoundaryLayer<nv::ILoop, nv::apiv::VLoopBoundaryLayer, I, V, kLayerType, kRole>::BoundaryLayer;
+  nv::ILoop* getLoop() const noexcept final { return &this->owner_; }
 };
 
 class Recurrence final : public LoopLayer<nv::IRecurrenceLayer, nv::apiv::VRecurrenceLayer, nv::LayerType::kRECURRENCE,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/common/hand_out.h"
 #include "api/common/host_memory.h"
 #include "api/common/tensor_formats.h"
 #include "api/runtime/configs.h"
@@ -57,12 +58,12 @@ int32_t Engine::getNbLayers() const noexcept {
 
 nv::IHostMemory* Engine::serialize() const noexcept {
   return ask("ICudaEngine::serialize", static_cast<nv::IHostMemory*>(nullptr),
-             [&] { return static_cast<nv::IHostMemory*>(new HostMemory(engine().serialize())); });
+             [&] { return handOut<nv::IHostMemory, HostMemory>(engine().serialize()); });
 }
 
 nv::ISerializationConfig* Engine::createSerializationConfig() noexcept {
   return ask("ICudaEngine::createSerializationConfig", static_cast<nv::ISerializationConfig*>(nullptr),
-             [&] { return static_cast<nv::ISerializationConfig*>(new SerializationConfig); });
+             [&] { return handOut<nv::ISerializationConfig, SerializationConfig>(); });
 }
 
 nv::IHostMemory* Engine::serializeWithConfig(nv::ISerializationConfig& config) const noexcept {
@@ -74,7 +75,7 @@ nv::IHostMemory* Engine::serializeWithConfig(nv::ISerializationConfig& config) c
       noEffect(reporter_, "SerializationFlag::kEXCLUDE_LEAN_RUNTIME", "no engine holds a lean runtime");
     if (config.getFlag(nv::SerializationFlag::kINCLUDE_REFIT))
       noEffect(reporter_, "SerializationFlag::kINCLUDE_REFIT", "weights cannot be refitted yet");
-    return static_cast<nv::IHostMemory*>(new HostMemory(engine().serialize()));
+    return handOut<nv::IHostMemory, HostMemory>(engine().serialize());
   });
 }
 
@@ -95,7 +96,7 @@ nv::IExecutionContext* Engine::createExecutionContextWithoutDeviceMemory() noexc
 
 nv::IRuntimeConfig* Engine::createRuntimeConfig() noexcept {
   return ask("ICudaEngine::createRuntimeConfig", static_cast<nv::IRuntimeConfig*>(nullptr),
-             [&] { return static_cast<nv::IRuntimeConfig*>(new RuntimeConfig(reporter_)); });
+             [&] { return handOut<nv::IRuntimeConfig, RuntimeConfig>(reporter_); });
 }
 
 nv::IExecutionContext* Engine::createExecutionContextWithRuntimeConfig(nv::IRuntimeConfig* runtimeConfig) noexcept {
@@ -107,7 +108,7 @@ nv::IExecutionContext* Engine::createExecutionContextWithRuntimeConfig(nv::IRunt
 
 nv::IEngineInspector* Engine::createEngineInspector() const noexcept {
   return ask("ICudaEngine::createEngineInspector", static_cast<nv::IEngineInspector*>(nullptr),
-             [&] { return static_cast<nv::IEngineInspector*>(new EngineInspector(loaded_, reporter_)); });
+             [&] { return handOut<nv::IEngineInspector, EngineInspector>(loaded_, reporter_); });
 }
 
 nv::IRefitter* Engine::createRefitter(nv::ILogger&) noexcept {

@@ -52,7 +52,7 @@ bool Runtime::setMaxThreads(int32_t maxThreads) noexcept {
   return guarded(reporter_, "IRuntime::setMaxThreads", false, [&] {
     if (maxThreads < 1) return false;
     if (maxThreads != maxThreads_)
-      noEffect(reporter_, "IRuntime::setMaxThreads", "an engine is loaded by the thread that asks for it");
+      noEffect(reporter_, "IRuntime::setMaxThreads", "an engine is loaded by as many threads as its work has use for");
     maxThreads_ = maxThreads;
     return true;
   });

@@ -54,13 +54,16 @@ TEST_F(Variables, AreIgnoredWithOneWarning) {
 }
 
 TEST_F(Variables, ThatNamePassesAreComparedWithThem) {
-  const Set disable("TENON_DISABLE", "fuse_pointwise,fuse_pointwize,,share_memory");
+  const Set disable(
+      "TENON_DISABLE",
+      "fuse_pointwise,fuse_pointwize,,share_memory,join_branches,join_cast,join_excitation,join_normalization");
   EXPECT_NE(build(), nullptr);
   ASSERT_EQ(log.warnings.size(), 1U);
   EXPECT_EQ(log.warnings[0].find(
                 "TENON_DISABLE names 'fuse_pointwize', which is not a pass and is ignored; expected names of "),
             0U);
-  EXPECT_NE(log.warnings[0].find("fuse_pointwise"), std::string::npos);
+  for (const char* name : {"fuse_pointwise", "share_memory", "join_excitation"})
+    EXPECT_NE(log.warnings[0].find(name), std::string::npos) << name;
 }
 
 TEST_F(Variables, ThatNameADeviceOrAFolderAreRefused) {

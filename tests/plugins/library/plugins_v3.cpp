@@ -304,7 +304,8 @@ class Aliasing final : public Plugin<Aliasing, IPluginV3OneBuildV2> {
   int32_t inputs_ = 0;
 };
 
-// x + the number of contexts that use the resource "count" of the registry, which all of them share.
+// x + the number of contexts that use the resource "count" of the registry, which all of them share. Each has 96 bytes
+// of its context's allocator.
 class Sharing final : public Plugin<Sharing> {
  public:
   static constexpr const char* kName = "Sharing";
@@ -312,14 +313,19 @@ class Sharing final : public Plugin<Sharing> {
   Sharing(const Sharing& other) : Plugin(other) {}
   ~Sharing() noexcept override {
     if (resource_ != nullptr) getPluginRegistry()->releasePluginResource("count");
+    if (memory_ != nullptr) allocator_->deallocateAsync(memory_, nullptr);
   }
   IPluginV3* attachToContext(IPluginResourceContext* context) noexcept override {
-    auto* attached = new Sharing(*this);
+    if (context == nullptr || context->getGpuAllocator() == nullptr) return nullptr;
+    auto attached = std::make_unique<Sharing>(*this);
+    attached->allocator_ = context->getGpuAllocator();
+    attached->memory_ = attached->allocator_->allocateAsync(96, 256, 0, nullptr);
+    if (attached->memory_ == nullptr) return nullptr;
     Count prototype;
     attached->resource_ = static_cast<Count*>(getPluginRegistry()->acquirePluginResource("count", &prototype));
-    if (context == nullptr || context->getGpuAllocator() == nullptr || attached->resource_ == nullptr) return nullptr;
+    if (attached->resource_ == nullptr) return nullptr;
     ++*attached->resource_->users;
-    return attached;
+    return attached.release();
   }
   int32_t enqueue(const PluginTensorDesc* in, const PluginTensorDesc*, const void* const* inputs, void* const* outputs,
                   void*, cudaStream_t stream) noexcept override {
@@ -345,6 +351,8 @@ class Sharing final : public Plugin<Sharing> {
     std::shared_ptr<std::atomic<int>> users;
   };
   Count* resource_ = nullptr;
+  IGpuAllocator* allocator_ = nullptr;
+  void* memory_ = nullptr;
 };
 
 }  // namespace

@@ -7,35 +7,44 @@
 #include "api/common/convert.h"
 #include "api/plugin/registry.h"
 #include "runtime/aliased_inputs.h"
+#include "runtime/device_memory.h"
 #include "runtime/recording.h"
 
 namespace tenon::api {
 namespace {
 
-// What a plugin may allocate from: the memory of its device.
+// What a plugin may allocate from: the engine's allocator, or the memory of its device.
 class DeviceAllocator final : public nv::IGpuAllocator {
  public:
-  explicit DeviceAllocator(runtime::Device& device) : device_(device) {}
+  DeviceAllocator(runtime::Device& device, runtime::AllocatorHook* allocator)
+      : device_(device), allocator_(allocator) {}
   void* allocate(uint64_t size, uint64_t alignment, nv::AllocatorFlags) noexcept override {
     if (size == 0) return nullptr;
     try {
-      return device_.allocate(size, std::max<uint64_t>(alignment, alignof(std::max_align_t)));
+      const auto atLeast = std::max<uint64_t>(alignment, alignof(std::max_align_t));
+      return allocator_ != nullptr ? allocator_->allocate(size, atLeast, nullptr) : device_.allocate(size, atLeast);
     } catch (const std::exception&) {
       return nullptr;
     }
   }
   bool deallocate(void* memory) noexcept override {
-    device_.free(memory);
+    if (memory == nullptr) return true;
+    if (allocator_ != nullptr) {
+      allocator_->free(memory, nullptr);
+    } else {
+      device_.free(memory);
+    }
     return true;
   }
 
  private:
   runtime::Device& device_;
+  runtime::AllocatorHook* const allocator_;
 };
 
 class ResourceContext final : public nv::IPluginResourceContext {
  public:
-  explicit ResourceContext(runtime::Device& device) : allocator_(device) {}
+  explicit ResourceContext(runtime::Device& device) : allocator_(device, runtime::AllocatorScope::allocator()) {}
   nv::IGpuAllocator* getGpuAllocator() const noexcept override { return &allocator_; }
   nv::IErrorRecorder* getErrorRecorder() const noexcept override { return nullptr; }
 

@@ -1,4 +1,5 @@
 // Convolution and deconvolution through oneDNN.
+#include "backends/cpu/kernels/common/gated.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/dnnl/dnnl_choice.h"

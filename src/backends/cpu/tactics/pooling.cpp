@@ -13,6 +13,8 @@ class PoolingTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const auto* op = problem.op.as<ops::Pooling>();
     if (op == nullptr) return compile::no("it computes pooling");
+    if (problem.inputs[0].dims.count() == 0 && problem.outputs[0].dims.count() != 0)
+      return compile::no("the input is empty");
     if (op->window.size() != 2) return compile::no("{} spatial dimensions; only 2 are supported", op->window.size());
     if (op->type == ops::PoolingType::kMaxAverageBlend)
       return compile::no("blended maximum and average pooling is not supported");

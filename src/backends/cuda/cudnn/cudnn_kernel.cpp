@@ -8,6 +8,7 @@
 #include "backends/cuda/cudnn/cudnn_window.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/channels_last_weights.h"
+#include "backends/cuda/kernels/common/device_table.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "core/error.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "backends/cpu/kernels/common/gated.h"
 #include "core/error.h"
 
 namespace tenon::backends::cpu {
@@ -32,29 +33,10 @@ std::optional<TileEpilogue::Operand> classify(const Dims& operand, const Dims& o
 
 // Clamps of clamps are clamps.
 bool TileEpilogue::clamp(const ops::ScalarInstruction& instruction, const ScalarArgument& running) {
-  const auto& arguments = instruction.arguments;
-  const bool runsFirst = arguments[0] == running;
-  const auto& other = arguments[runsFirst ? 1 : 0];
-  float low = -kInfinity;
-  float high = kInfinity;
-  if (instruction.op == ScalarOp::k_relu && runsFirst) {
-    low = 0;
-  } else if (instruction.op == ScalarOp::k_clip && runsFirst && other.kind == Kind::kLiteral &&
-             arguments[2].kind == Kind::kLiteral) {
-    low = static_cast<float>(other.literal);
-    high = static_cast<float>(arguments[2].literal);
-  } else if (instruction.op == ScalarOp::k_max && (runsFirst || arguments[1] == running) &&
-             other.kind == Kind::kLiteral) {
-    low = static_cast<float>(other.literal);
-  } else if (instruction.op == ScalarOp::k_min && (runsFirst || arguments[1] == running) &&
-             other.kind == Kind::kLiteral) {
-    high = static_cast<float>(other.literal);
-  } else {
-    return false;
-  }
-  if (!(low <= high)) return false;  // NaN too
-  low_ = std::clamp(low_, low, high);
-  high_ = std::clamp(high_, low, high);
+  const auto bounds = boundsOf(instruction, running);
+  if (!bounds) return false;
+  low_ = std::clamp(low_, bounds->low, bounds->high);
+  high_ = std::clamp(high_, bounds->low, bounds->high);
   return true;
 }
 
@@ -76,17 +58,12 @@ bool TileEpilogue::bend(const ops::ScalarInstruction& instruction, const ScalarA
 
 // x * gate(x) by the first two instructions.
 bool TileEpilogue::gate() {
-  const auto& instructions = expr_.instructions;
-  const auto sum = ScalarArgument::input(0);
-  if (instructions.size() < 2 || instructions[1].op != ScalarOp::k_mul) return false;
-  const auto& factors = instructions[1].arguments;
-  const auto self = ScalarArgument::result(0);
-  if (!(factors[0] == self && factors[1] == sum) && !(factors[1] == self && factors[0] == sum)) return false;
-  const auto& [op, arguments] = std::tie(instructions[0].op, instructions[0].arguments);
-  if (!(arguments[0] == sum)) return false;
-  if (op == ScalarOp::k_sigmoid) {
+  const auto* gate = leadingGate(expr_);
+  if (gate == nullptr) return false;
+  const auto& arguments = gate->arguments;
+  if (gate->op == ScalarOp::k_sigmoid) {
     gate_ = Gate::kSwish;
-  } else if (op == ScalarOp::k_hard_sigmoid && arguments[1].kind == Kind::kLiteral &&
+  } else if (gate->op == ScalarOp::k_hard_sigmoid && arguments[1].kind == Kind::kLiteral &&
              arguments[2].kind == Kind::kLiteral) {
     gate_ = Gate::kHardSwish;
     gateSlope_ = static_cast<float>(arguments[1].literal);
@@ -105,13 +82,9 @@ bool TileEpilogue::findDirect() {
   size_t at = gate() ? 2 : 0;
   auto running = at == 2 ? ScalarArgument::result(1) : ScalarArgument::input(0);
   if (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
-    const auto& a = instructions[at].arguments;
-    const auto& other = a[0] == running ? a[1] : a[0];
-    if (!(a[0] == running) && !(a[1] == running)) return false;
-    if (other.kind != Kind::kInput || other.index == 0 ||
-        operands_[static_cast<size_t>(other.index) - 1] != Operand::kMatrix)
-      return false;
-    addend_ = other.index - 1;
+    const int added = addedInput(instructions[at], running);
+    if (added < 0 || operands_[static_cast<size_t>(added) - 1] != Operand::kMatrix) return false;
+    addend_ = added - 1;
     running = ScalarArgument::result(static_cast<int>(at));
     ++at;
   }
@@ -186,21 +159,15 @@ void TileEpilogue::makeSteps() {
 // x * gate(x) in one pass where nothing else reads the gate. The gate's own step goes; no result moves.
 void TileEpilogue::joinGates() {
   for (size_t i = 0; i + 1 < steps_.size(); ++i) {
-    const auto& gate = expr_.instructions[i];
-    const auto& product = expr_.instructions[i + 1];
+    const auto* gate = gateAt(expr_, i);
+    if (gate == nullptr || gatedFunction(gate->op) == nullptr) continue;
     const auto self = ScalarArgument::result(static_cast<int>(i));
-    const auto isProduct = [&](int a, int b) {
-      return product.arguments[static_cast<size_t>(a)] == self &&
-             product.arguments[static_cast<size_t>(b)] == gate.arguments[0];
-    };
-    if (product.op != ScalarOp::k_mul || gatedFunction(gate.op) == nullptr || !(isProduct(0, 1) || isProduct(1, 0)))
-      continue;
     bool isRead = false;
     for (size_t k = i + 2; k < expr_.instructions.size(); ++k) {
       for (const auto& argument : expr_.instructions[k].arguments) isRead = isRead || argument == self;
     }
     if (isRead) continue;
-    steps_[i + 1].function = gatedFunction(gate.op);
+    steps_[i + 1].function = gatedFunction(gate->op);
     steps_[i + 1].operands = steps_[i].operands;
     steps_[i].function = nullptr;
   }

@@ -7,7 +7,6 @@
 // engine was built is looked for by its name.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,16 +26,6 @@ inline Speed speedOf(std::string_view implementation) {
   // "conv:any+ref:any" is a deconvolution by the plain convolution.
   if (implementation.starts_with("ref") || implementation.find("+ref") != std::string_view::npos) return Speed::kPlain;
   return implementation.find("gemm") != std::string_view::npos ? Speed::kProduct : Speed::kOwn;
-}
-
-// In front of the name of an implementation: it computes sums alone, and own code the gate that stands behind them
-// (swish), slice by slice while it is in the caches. oneDNN 2.6 takes twice as long for that.
-inline constexpr std::string_view kGated = "gated";
-
-inline bool isGated(std::string_view params) { return params.starts_with(kGated); }
-inline std::string_view withoutGate(std::string_view params) {
-  if (isGated(params)) params.remove_prefix(kGated.size());
-  return params.substr(std::min(params.find_first_not_of(' '), params.size()));
 }
 
 template <typename Primitive>

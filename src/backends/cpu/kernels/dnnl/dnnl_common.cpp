@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backends/cpu/kernels/common/gated.h"
 #include "backends/cpu/kernels/dnnl/dnnl_version.h"
 #include "core/error.h"
 #include "core/platform/forks.h"
@@ -102,17 +103,6 @@ bool isRunning(const ScalarArgument& argument, size_t k) {
   return argument.kind == ScalarArgument::Kind::kResult && argument.index == static_cast<int>(k) - 1;
 }
 
-// running * gate(running): instruction k is the gate, k + 1 the product.
-bool isGated(const ops::ScalarExpr& expr, size_t k, ScalarOp op) {
-  if (k + 1 >= expr.instructions.size() || expr.instructions[k].op != op) return false;
-  const auto& product = expr.instructions[k + 1];
-  if (product.op != ScalarOp::k_mul) return false;
-  const auto& source = expr.instructions[k].arguments[0];
-  const auto gate = ScalarArgument::result(static_cast<int>(k));
-  return (product.arguments[0] == source && product.arguments[1] == gate) ||
-         (product.arguments[1] == source && product.arguments[0] == gate);
-}
-
 // Collects post-operations. oneDNN 2.6 makes one generator for each element-wise algorithm in a chain, so that a second
 // one with other numbers would compute with those of the first: such a chain is refused. Neighbouring lines and
 // neighbouring clips become one.
@@ -158,10 +148,11 @@ class EltwiseChain {
 size_t appendActivation(EltwiseChain& chain, const ops::ScalarExpr& expr, size_t k, int running) {
   const auto& instruction = expr.instructions[k];
   const auto literal = [&](size_t i) { return static_cast<float>(instruction.arguments[i].literal); };
-  if (isGated(expr, k, ScalarOp::k_sigmoid)) return chain.append({algorithm::eltwise_swish, 1, 0}) ? 2 : 0;
+  const auto* gate = gateAt(expr, k);
+  if (gate != nullptr && gate->op == ScalarOp::k_sigmoid) return chain.append({algorithm::eltwise_swish, 1, 0}) ? 2 : 0;
   if (instruction.op == ScalarOp::k_hard_sigmoid && running == 0) {
     const bool standard = std::abs(literal(1) * 6 - 1) < 1e-5f && literal(2) == 0.5f;
-    if (standard && isGated(expr, k, ScalarOp::k_hard_sigmoid)) {
+    if (standard && gate != nullptr) {
       // 3.x lets the caller choose the line, 2.x has this one only and ignores the numbers.
       return chain.append({algorithm::eltwise_hardswish, 1.f / 6, 0.5f}) ? 2 : 0;
     }

@@ -29,5 +29,6 @@ struct ReduceFunctions {
 
 // Of f32, i64, i32, i8 and u8; no functions for other types.
 ReduceFunctions reduceFunctions(ops::ReduceOp op, DataType type);
+ReduceFunctions integerReduceFunctions(ops::ReduceOp op, DataType type);  // the part of it that is of integers
 
 }  // namespace tenon::backends::cpu

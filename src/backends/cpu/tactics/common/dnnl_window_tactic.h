@@ -1,6 +1,7 @@
 // What the tactics of oneDNN's convolution and deconvolution share.
 #pragma once
 
+#include "backends/cpu/kernels/common/gated.h"
 #include "backends/cpu/tactics/common/simple_tactic.h"
 #include "backends/cpu/tactics/common/tile_support.h"
 #include "core/storage.h"
@@ -10,9 +11,6 @@ namespace tenon::backends::cpu {
 
 // Stands in plans and timing caches: an implementation of oneDNN with that in its name.
 inline constexpr const char* kNarrowVectors = "avx2";
-
-// Likewise: the sums are oneDNN's, x * sigmoid(x) behind them is own code.
-inline constexpr const char* kGated = "gated";
 
 // Op is ops::Convolution or ops::Deconvolution.
 template <typename Op>
@@ -50,7 +48,7 @@ class DnnlWindowTactic final : public SimpleTactic {
       narrow.variant = kNarrowVectors;
       result.push_back(std::move(narrow));
     }
-    if (result.back().outputs[0] == Layout::kChannelsLast && startsWithSwish(problem.op.as<Op>()->epilogue)) {
+    if (result.back().outputs[0] == Layout::kChannelsLast && isSwish(problem)) {
       auto gated = result.back();
       gated.variant = kGated;
       result.push_back(std::move(gated));
@@ -69,15 +67,15 @@ class DnnlWindowTactic final : public SimpleTactic {
   }
 
  private:
-  static bool startsWithSwish(const ops::ScalarExpr& epilogue) {
-    const auto& instructions = epilogue.instructions;
-    const auto sum = ops::ScalarArgument::input(0);
-    const auto gate = ops::ScalarArgument::result(0);
-    if (instructions.size() < 2 || instructions[0].op != ops::ScalarOp::k_sigmoid ||
-        instructions[1].op != ops::ScalarOp::k_mul || !(instructions[0].arguments[0] == sum))
-      return false;
-    const auto& factors = instructions[1].arguments;
-    return (factors[0] == sum && factors[1] == gate) || (factors[0] == gate && factors[1] == sum);
+  // Which own code computes behind oneDNN's sums.
+  static bool isSwish(const compile::Problem& problem) {
+    const auto& op = *problem.op.as<Op>();
+    const auto* gate = leadingGate(op.epilogue);
+    const auto isMatrix = [&](int input) {
+      const auto& dims = problem.inputs[static_cast<size_t>(input) + (op.hasBias ? 2 : 1)].dims;
+      return dims == problem.outputs[0].dims && dims.count() != 1;
+    };
+    return gate != nullptr && gate->op == ops::ScalarOp::k_sigmoid && isGateAlone(op.epilogue, isMatrix);
   }
 
   // Processors that compute as much per cycle with vectors of 8: those of 16 may be left partly idle by the number of

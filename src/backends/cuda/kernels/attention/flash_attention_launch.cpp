@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/flash_attention.h"
 #include "backends/cuda/kernels/attention/flash_operands.h"
+#include "backends/cuda/kernels/common/device_table.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 

@@ -1,7 +1,6 @@
-// Types of records, tables on the device.
+// Types of records.
 #include "backends/cuda/kernels/common/own_kernel.h"
 
-#include "backends/cuda/driver/cuda_device.h"
 #include "core/fields.h"
 
 namespace tenon::backends::cuda {
@@ -23,16 +22,6 @@ Types Types::read(const plan::KernelRecord& record) {
     }
   }
   return types;
-}
-
-DeviceTable::~DeviceTable() { cudaDevice().free(data_); }
-
-void DeviceTable::write(const void* data, size_t bytes) {
-  auto& device = cudaDevice();
-  device.free(data_);
-  data_ = nullptr;
-  data_ = device.allocate(bytes, 256);
-  writeAtOnce(data_, data, bytes);
 }
 
 }  // namespace tenon::backends::cuda

@@ -64,18 +64,4 @@ inline int64_t unitOf(int64_t rowBytes, int64_t elementBytes, const void* from, 
   return unit;
 }
 
-// Memory on the device that an instance fills when it is configured.
-class DeviceTable {
- public:
-  DeviceTable() = default;
-  ~DeviceTable();
-  DeviceTable(const DeviceTable&) = delete;
-  DeviceTable& operator=(const DeviceTable&) = delete;
-  void write(const void* data, size_t bytes);  // waits until the copy stands, and for no stream of the caller
-  void* data() const noexcept { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
-
 }  // namespace tenon::backends::cuda

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/cuda/kernels/common/device_table.h"
 #include "backends/cuda/kernels/mma90/mma90.h"
 #include "runtime/packer.h"
 

@@ -3,23 +3,14 @@
 
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "backends/cuda/kernels/reduction/pointwise_reduce.h"
-#include "backends/cuda/tactics/own_tactic.h"
+#include "backends/cuda/kernels/reduction/reducing_tactic.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-class PointwiseReduceTactic final : public OwnTacticOf<ops::PointwiseReduce> {
+class PointwiseReduceTactic final : public ReducingTactic<ops::PointwiseReduce> {
  public:
-  PointwiseReduceTactic() : OwnTacticOf("cuda.pointwise_reduce", Formats::kAlsoChannelsLast, 10) {}
-
-  // A result without its axes has fewer than four; its inputs may still be channels-last.
-  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    auto result = OwnTacticOf::candidates(problem);
-    const int in = problem.inputs[0].dims.rank;
-    if (in >= 4 && in <= 5 && problem.outputs[0].dims.rank < 4)
-      result.push_back(channelsLastCandidate(name(), problem));
-    return result;
-  }
+  PointwiseReduceTactic() : ReducingTactic("cuda.pointwise_reduce", Formats::kAlsoChannelsLast, 10) {}
 
  protected:
   compile::Support acceptsOp(const ops::PointwiseReduce& op, const compile::Problem& problem) const override {

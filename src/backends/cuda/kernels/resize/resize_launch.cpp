@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/cuda/kernels/common/device_table.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 #include "backends/cuda/kernels/common/window.h"
