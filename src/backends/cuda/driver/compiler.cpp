@@ -12,6 +12,7 @@
 
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/code_cache.h"
+#include "backends/cuda/driver/compilers.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -36,7 +37,8 @@ std::string architecture(int capability) {
 }
 
 std::vector<std::byte> compileNow(const std::string& source, int capability) {
-  const auto& n = nvrtc();
+  const Compilers::Lease compiler(compilers());
+  const auto& n = *compiler;
   std::vector<const char*> names;
   std::vector<const char*> texts;
   for (const auto& file : embeddedFiles()) {

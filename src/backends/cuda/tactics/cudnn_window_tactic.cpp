@@ -38,15 +38,29 @@ Candidate formatsOf(std::string_view tactic, const Problem& problem, Layout form
   return candidate;
 }
 
+int64_t multiplyAdds(const dnn::WindowOp& op, const Problem& problem) {
+  const auto& w = problem.inputs[1].dims;
+  return problem.outputs[0].dims.count() * (w.count() / std::max<int64_t>(w[op.transposed ? 1 : 0], 1));
+}
+
+bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
+  return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
+}
+
+// Whether there is no use in more than the first engine of each format: a plan takes cuDNN as long as a kernel takes
+// NVRTC. Of 107 such convolutions of resnet50, mobilenet_v3_large and efficientnet_b0 at batch 1 (H200) the best of
+// fifteen engines was 1.17 to 7 times as slow as our own kernels.
+bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
+  constexpr int64_t kFew = int64_t{1} << 28;  // multiply-adds
+  return hasOwnProducts(problem) && problem.more == 0 && !isDepthwise(op, problem) && multiplyAdds(op, problem) < kFew;
+}
+
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
 // fast as the best of the others, by 1.2 to 3.3.
 size_t mostCompiled(const dnn::WindowOp& op, const Problem& problem) {
   constexpr int64_t kLarge = int64_t{1} << 30;  // multiply-adds
   if (!hasOwnProducts(problem) || problem.more != 0) return kMostCompiled;
-  const auto& w = problem.inputs[1].dims;
-  const bool isDepthwise = op.groups > 1 && op.groups == problem.inputs[0].dims[1];
-  const int64_t work = problem.outputs[0].dims.count() * (w.count() / std::max<int64_t>(w[op.transposed ? 1 : 0], 1));
-  return isDepthwise || work < kLarge ? 0 : kMostBesideOwn;
+  return isDepthwise(op, problem) || multiplyAdds(op, problem) < kLarge ? 0 : kMostBesideOwn;
 }
 
 bool hasFormat(const Problem& problem, Layout format) {
@@ -93,6 +107,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const bool half = type != DataType::kF32;
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
+  const bool onlyFirst = isForOwnKernels(op, problem);
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
@@ -105,7 +120,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     size_t most = kMostFused;
     if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
-    if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
+    if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
+    if (onlyFirst) most = 1;
     const bool mustCompile = half && epilogue.instructions.size() > kReadyMade;
     const size_t compiled = mustCompile ? mostCompiled(op, problem) : most;
     const auto ask = [&](Fusion fusion) {
@@ -128,7 +144,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     };
     const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
-    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty() && !(onlyFirst && fused)) ask(Fusion::kBare);
   }
   return result;
 }
