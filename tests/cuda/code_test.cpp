@@ -1,4 +1,6 @@
 // All code for GPUs goes through NVRTC for every chip, which needs no GPU; and the cache of compiled code.
+#include <sys/resource.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -182,7 +184,8 @@ TEST(Code, CopiesOfTheCompilerAgree) {
   const Compilers::Lease c(several);
   const Compilers::Lease d(several);  // shares one
   EXPECT_EQ((std::set{&*a, &*b, &*c, &*d}).size(), 3u);
-  EXPECT_NE((*a).compileProgram, (*b).compileProgram);
+  EXPECT_EQ((std::set{(*a).compileProgram, (*b).compileProgram, (*c).compileProgram}).size(), 3u)
+      << "one after another";
   std::vector<std::string> codes(8);
   std::vector<std::thread> threads;
   const backends::cuda::Nvrtc* const copies[] = {&*a, &*b, &*c};
@@ -190,6 +193,23 @@ TEST(Code, CopiesOfTheCompilerAgree) {
     threads.emplace_back([&, i] { codes[i] = codeOf(*copies[i % std::size(copies)]); });
   for (auto& thread : threads) thread.join();
   for (const auto& code : codes) EXPECT_EQ(code, expected);
+}
+
+TEST(Code, OneCompilerIsEnough) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  using backends::cuda::Compilers;
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{0, files.rlim_max};
+  Compilers several(3, 1);
+  const Compilers::Lease a(several);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Compilers::Lease b(several);  // there is no file in memory
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  const Compilers::Lease c(several);  // and none is asked for again
+  EXPECT_EQ(&*a, &*b);
+  EXPECT_EQ(&*a, &*c);
+  EXPECT_EQ(&*a, &backends::cuda::nvrtc());
 }
 
 TEST(Code, CacheKeepsAndForgives) {

@@ -2,7 +2,6 @@
 #include "compile/tune/profiler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -114,11 +113,10 @@ class DeviceProfiler final : public Profiler {
       const auto trial = prepare(problem, candidate, record, nativeCode);
       if (!trial.comparable) return std::numeric_limits<double>::infinity();
       poison();
-      const auto start = std::chrono::steady_clock::now();
-      runOnce(trial);
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      auto call = callOf(trial);
+      const double seconds = device_.measure(&launch, &call);
       check_.expect(problem, candidate, trial.outputs);
-      return seconds.count();
+      return seconds;
     } catch (const graph::BadConstant&) {
       throw;
     } catch (const Error& error) {
