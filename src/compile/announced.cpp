@@ -1,5 +1,5 @@
-// Candidates are made ready before they are measured: kernels of our own by threads beside the measurements, plans of
-// libraries at once, because libraries may use the device for them.
+// Candidates are made ready before they are measured: plans of libraries at once, because libraries may use the device
+// for them; then kernels of our own, by threads beside the measurements.
 #include "compile/announced.h"
 
 #include <utility>
@@ -36,25 +36,28 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
     });
   }
   const auto running = stages_.run("tactics: machine code and library plans");
-  std::vector<std::pair<const Problem*, Proposal*>> ofLibraries;
+  using Wanted = std::vector<std::pair<const Problem*, Proposal*>>;
+  Wanted ofLibraries;
+  std::vector<std::pair<Announced*, Wanted>> own;
   size_t wanted = 0;
   for (const auto& [which, announced] : fresh) {
     if (!measures(*which->problem, announced->proposals)) continue;
-    std::vector<Proposal*> own;
+    own.emplace_back(announced, Wanted());
     for (auto& proposal : announced->proposals.list) {
       if (proposal.option.rank >= kLastResortRank || cache_.find(proposal.key)) continue;
       ++wanted;
-      if (isOwn(*proposal.tactic)) {
-        own.push_back(&proposal);
-      } else {
-        ofLibraries.emplace_back(which->problem, &proposal);
-      }
+      auto& list = isOwn(*proposal.tactic) ? own.back().second : ofLibraries;
+      list.emplace_back(which->problem, &proposal);
     }
-    const size_t count = own.size();
-    announced->made = preparation_->begin(
-        count, [problem = which->problem, own = std::move(own)](size_t i) { makeReady(*problem, *own[i]); });
   }
-  inParallel(ofLibraries.size(), [&](size_t i) { makeReady(*ofLibraries[i].first, *ofLibraries[i].second); });
+  const auto begin = [&](Wanted list) {
+    const size_t count = list.size();
+    return preparation_->begin(count,
+                               [list = std::move(list)](size_t i) { makeReady(*list[i].first, *list[i].second); });
+  };
+  const auto plans = begin(std::move(ofLibraries));
+  for (auto& [announced, list] : own) announced->made = begin(std::move(list));
+  preparation_->wait(plans);
   options_.log->verbose("preparing {} candidates of {} problems", wanted, fresh.size());
   return seen;
 }

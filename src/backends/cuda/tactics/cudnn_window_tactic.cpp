@@ -47,12 +47,24 @@ bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
   return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
 }
 
-// Whether there is no use in more than the first engine of each format: a plan takes cuDNN as long as a kernel takes
-// NVRTC. Of 107 such convolutions of resnet50, mobilenet_v3_large and efficientnet_b0 at batch 1 (H200) the best of
-// fifteen engines was 1.17 to 7 times as slow as our own kernels.
+bool isTakenBy(std::string_view name, const Problem& problem) {
+  for (const auto* tactic : compile::tacticsOf("cuda")) {
+    if (tactic->name() == name) return static_cast<bool>(tactic->supports(problem));
+  }
+  return false;
+}
+
+// Whether our own kernels are faster than any engine, of which each takes cuDNN as long as a kernel takes NVRTC, or a
+// second where it compiles. Of 113 such convolutions of resnet50, mobilenet_v3_large and efficientnet_b0 at batch 1
+// (H200) the best engine was 1.15 to 7 times as slow as our best; of 36 depthwise ones three were as fast within 2 %.
 bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
-  constexpr int64_t kFew = int64_t{1} << 28;  // multiply-adds
-  return hasOwnProducts(problem) && problem.more == 0 && !isDepthwise(op, problem) && multiplyAdds(op, problem) < kFew;
+  constexpr int64_t kFew = int64_t{1} << 28;           // multiply-adds
+  constexpr int64_t kFewDepthwise = int64_t{1} << 23;  // likewise
+  const auto& x = problem.inputs[0];
+  if (!hasOwnProducts(problem) || problem.more != 0 || bits(x.dtype) != 16) return false;
+  return isDepthwise(op, problem)
+             ? multiplyAdds(op, problem) < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem)
+             : multiplyAdds(op, problem) < kFew && isTakenBy("cuda.mma90_convolution", problem);
 }
 
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
@@ -107,7 +119,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const bool half = type != DataType::kF32;
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
-  const bool onlyFirst = isForOwnKernels(op, problem);
+  if (isForOwnKernels(op, problem)) return result;
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
@@ -121,7 +133,6 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
-    if (onlyFirst) most = 1;
     const bool mustCompile = half && epilogue.instructions.size() > kReadyMade;
     const size_t compiled = mustCompile ? mostCompiled(op, problem) : most;
     const auto ask = [&](Fusion fusion) {
@@ -144,7 +155,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     };
     const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
-    if (!epilogue.empty() && bareRefusal(epilogue, type).empty() && !(onlyFirst && fused)) ask(Fusion::kBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
   }
   return result;
 }
