@@ -73,10 +73,13 @@ class Assigner {
       positions.push_back(n);
     }
     const bool blocks = mayGainByBlocks(asked, source_, *options_.log);
+    constexpr size_t kAhead = 24;  // problems whose kernels are made while others are measured
+    const Announcing announcing(source_);
     size_t announced = 0;
     for (size_t i = 0; i < asked.size(); ++i) {
       source_.step(static_cast<int>(positions[i]));
-      if (i >= announced) announced = i + source_.announce(std::span(asked).subspan(i));
+      while (announced < std::min(asked.size(), i + kAhead))
+        announced += source_.announce(std::span(asked).subspan(announced));
       const auto& [node, problem] = asked[i];
       auto& options = perNode_[positions[i]];
       options = source_.selected(*node, *problem);

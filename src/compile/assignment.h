@@ -56,6 +56,8 @@ struct Asked {
 };
 
 class Phase;
+class Preparation;
+struct Announced;
 struct Proposal;
 struct Proposals;
 class Selections;
@@ -65,9 +67,14 @@ class OptionSource {
  public:
   OptionSource(runtime::Device& device, const BuildOptions& options, TimingCache& cache, Stages& stages);
   ~OptionSource();
-  // Tells of problems whose options are asked for next, so that the machine code of all is made at once. Returns how
-  // many of them were looked at, from the first; at least one.
+  // Tells of problems whose options are asked for next, so that the machine code of all is made at once, by other
+  // threads while the first are measured: nodes and problems stay until their options are known, or to abandon().
+  // Returns how many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
+  // Returns when everything that was announced is ready.
+  void settle();
+  // No thread reads what was announced any more.
+  void abandon() noexcept;
   // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
   // Formats in blocks of channels only with `blocks`, or where a filter or selector chooses.
   const std::vector<Option>& options(const graph::Node& node, const Problem& problem, bool blocks = false);
@@ -127,7 +134,7 @@ class OptionSource {
   const graph::Graph* graph_ = nullptr;  // of which the selector is asked
   const ProfileSymbols* symbols_ = nullptr;
   std::unique_ptr<Selections> selections_;
-  std::map<std::string, std::unique_ptr<Proposals>> announced_;
+  std::map<std::string, std::unique_ptr<Announced>> announced_;
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
   std::map<std::string, std::map<std::string, std::string>> excluded_;  // by problem: candidates with the reason
@@ -138,6 +145,19 @@ class OptionSource {
   double trustedSeconds_ = 0;  // of its first run
   int measured_ = 0;
   int cached_ = 0;
+  std::unique_ptr<Preparation> preparation_;  // the last: its threads use the rest
+};
+
+// At its end nothing that was announced is read by other threads, whatever was thrown.
+class Announcing {
+ public:
+  explicit Announcing(OptionSource& source) : source_(source) {}
+  ~Announcing() { source_.abandon(); }
+  Announcing(const Announcing&) = delete;
+  Announcing& operator=(const Announcing&) = delete;
+
+ private:
+  OptionSource& source_;
 };
 
 // Whether an operand or a result is in blocks of channels.

@@ -24,7 +24,10 @@ class Judge {
 
   bool pays(const graph::Graph& graph, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
     if (!haveKernels(graph, made)) return false;
-    announce(graph, made, instead);
+    if (!device_.isHost()) {
+      note(graph, made, instead);
+      announceAll();
+    }
     if (!isFaster(graph, made, instead)) return false;
     if (options_.optimizationLevel == 0) return true;
     // What other programs do to the machine would often pass for a gain: it must be there a second time.
@@ -37,16 +40,21 @@ class Judge {
   void note(const graph::Graph& graph, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
     if (!haveKernels(graph, made)) return;
     for (const auto& nodes : {made, instead}) {
-      for (const auto id : nodes) {
-        const auto& node = noted_.emplace_back(graph.node(id));  // it goes with its edit
-        notedProblems_.push_back(problemOf(graph, node));
-      }
+      for (const auto id : nodes) noteOne(graph, id);
+    }
+    notedNodes_.insert(instead.begin(), instead.end());
+  }
+  // What no join touches is asked for behind them: their kernels are made while joins are measured.
+  void noteOthers(const graph::Graph& graph) {
+    for (const auto id : graph.order()) {
+      if (!notedNodes_.contains(id) && !isView(graph.node(id))) noteOne(graph, id);
     }
   }
   // The kernels of all joins are made at once: one join by itself has too few for all threads.
   void announceAll() {
     std::vector<Asked> asked;
-    for (size_t i = 0; i < noted_.size(); ++i) asked.push_back({&noted_[i], &notedProblems_[i]});
+    for (; announced_ < noted_.size(); ++announced_)
+      asked.push_back({&noted_[announced_], &notedProblems_[announced_]});
     for (size_t done = 0; done < asked.size();) done += source_.announce(std::span(asked).subspan(done));
   }
 
@@ -60,17 +68,10 @@ class Judge {
     return makeProblem(graph, node, symbols_, options_);
   }
 
-  // The kernels of all are made at once.
-  void announce(const graph::Graph& graph, std::span<const graph::NodeId> made,
-                std::span<const graph::NodeId> instead) {
-    std::vector<const graph::Node*> nodes;
-    for (const auto id : made) nodes.push_back(&graph.node(id));
-    for (const auto id : instead) nodes.push_back(&graph.node(id));
-    std::vector<Problem> problems;
-    for (const auto* node : nodes) problems.push_back(problemOf(graph, *node));
-    std::vector<Asked> asked;
-    for (size_t i = 0; i < nodes.size(); ++i) asked.push_back({nodes[i], &problems[i]});
-    source_.announce(asked);
+  // It goes with its edit.
+  void noteOne(const graph::Graph& graph, graph::NodeId id) {
+    const auto& node = noted_.emplace_back(graph.node(id));
+    notedProblems_.push_back(problemOf(graph, node));
   }
 
   // One that is no reference.
@@ -113,6 +114,8 @@ class Judge {
   const BuildOptions& options_;
   std::deque<graph::Node> noted_;
   std::deque<Problem> notedProblems_;
+  std::set<graph::NodeId> notedNodes_;
+  size_t announced_ = 0;                   // of what is noted
   std::map<std::string, bool> hasKernel_;  // by text of the problem
   std::set<std::string> measuredAgain_;
 };
@@ -123,6 +126,7 @@ void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::
                const BuildOptions& options) {
   if (options.choosesElsewhere()) return;
   Judge judge(symbols, device, source, options);
+  const Announcing announcing(source);
   if (!device.isHost() && options.optimizationLevel > 0) {
     auto scratch = graph;
     passes::runJoins(
@@ -131,11 +135,13 @@ void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::
           judge.note(whole, made, instead);
           return false;
         });
+    judge.noteOthers(scratch);
     judge.announceAll();
   }
   passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
                    [&](const graph::Graph& whole, std::span<const graph::NodeId> made,
                        std::span<const graph::NodeId> instead) { return judge.pays(whole, made, instead); });
+  source.settle();
 }
 
 }  // namespace tenon::compile

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "compile/announced.h"
 #include "compile/assignment.h"
 #include "compile/phase.h"
 #include "compile/proposals.h"
@@ -54,6 +55,7 @@ OptionSource::OptionSource(runtime::Device& device, const BuildOptions& options,
     : device_(device), options_(options), cache_(cache), stages_(stages) {
   profiler_ = makeDeviceProfiler(device, options.averageTimingIterations, stages, *options.log);
   selections_ = std::make_unique<Selections>(device.name(), options, cache);
+  preparation_ = std::make_unique<Preparation>();
 }
 
 OptionSource::~OptionSource() = default;
@@ -66,37 +68,6 @@ bool OptionSource::measures(const Problem& problem, const Proposals& proposals) 
 
 bool OptionSource::triesBlocks() const {
   return device_.isHost() && options_.optimizationLevel > 0 && options_.maxTactics < 0 && !options_.choosesElsewhere();
-}
-
-size_t OptionSource::announce(std::span<const Asked> asked) {
-  constexpr size_t kMostProblems = 48;
-  if (device_.isHost() || options_.filter)
-    return asked.size();  // nothing takes long to make there; filters are no thread's
-  std::vector<std::pair<const Asked*, Proposals*>> fresh;
-  size_t seen = 0;
-  for (; seen < asked.size() && fresh.size() < kMostProblems; ++seen) {
-    const auto key = keyOf(*asked[seen].node, *asked[seen].problem);
-    if (known_.contains(key) || announced_.contains(key)) continue;
-    fresh.emplace_back(&asked[seen], (announced_[key] = std::make_unique<Proposals>()).get());
-  }
-  {
-    const auto running = stages_.run("tactics: candidates");
-    inParallel(fresh.size(), [&](size_t i) {
-      *fresh[i].second = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
-    });
-  }
-  const auto running = stages_.run("tactics: machine code and library plans");
-  std::vector<std::pair<const Problem*, Proposal*>> wanted;
-  for (const auto& [which, proposals] : fresh) {
-    if (!measures(*which->problem, *proposals)) continue;
-    for (auto& proposal : proposals->list) {
-      if (proposal.option.rank < kLastResortRank && !cache_.find(proposal.key))
-        wanted.emplace_back(which->problem, &proposal);
-    }
-  }
-  inParallel(wanted.size(), [&](size_t i) { makeReady(*wanted[i].first, *wanted[i].second); });
-  options_.log->verbose("prepared {} candidates of {} problems", wanted.size(), fresh.size());
-  return seen;
 }
 
 const std::vector<Option>& OptionSource::options(const graph::Node& node, const Problem& problem, bool blocks) {
@@ -115,7 +86,11 @@ void OptionSource::measureAgain(const graph::Node& node, const Problem& problem,
 std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem& problem, bool blocks) {
   Proposals proposals;
   if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
-    proposals = std::move(*found->second);
+    {
+      const auto running = stages_.run("tactics: machine code and library plans");
+      preparation_->wait(found->second->made);
+    }
+    proposals = std::move(found->second->proposals);
     announced_.erase(found);
   } else {
     const auto running = stages_.run("tactics: candidates");

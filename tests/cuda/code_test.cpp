@@ -1,12 +1,16 @@
 // All code for GPUs goes through NVRTC for every chip, which needs no GPU; and the cache of compiled code.
+#include <sys/resource.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include "backends/cuda/driver/code_cache.h"
+#include "backends/cuda/driver/compilers.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
 #include "cases/cases.h"
@@ -148,6 +152,64 @@ TEST(Code, ParametersOfKernelsAreDeclaredInSharedHeaders) {
     shared += declares;
   }
   EXPECT_GE(shared, 10u);
+}
+
+// NVRTC's own lock is one of each copy; each copy gives the same code, on threads side by side.
+TEST(Code, CopiesOfTheCompilerAgree) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  using backends::cuda::Compilers;
+  Compilers one(1, 1);
+  Compilers several(3, 1);
+  const char* source = "extern \"C\" __global__ void k(int* x) { *x = 7; }";
+  const auto codeOf = [&](const backends::cuda::Nvrtc& n) {
+    nvrtcProgram program = nullptr;
+    std::string code;
+    size_t size = 0;
+    const char* options[] = {"--gpu-architecture=sm_90a"};
+    if (n.createProgram(&program, source, "k.cu", 0, nullptr, nullptr) != NVRTC_SUCCESS) return code;
+    if (n.compileProgram(program, 1, options) == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
+      code.resize(size);
+      n.getCubin(program, code.data());
+    }
+    n.destroyProgram(&program);
+    return code;
+  };
+  const Compilers::Lease first(one);
+  const Compilers::Lease second(one);
+  EXPECT_EQ(&*first, &*second);
+  const auto expected = codeOf(*first);
+  ASSERT_FALSE(expected.empty());
+  const Compilers::Lease a(several);
+  const Compilers::Lease b(several);
+  const Compilers::Lease c(several);
+  const Compilers::Lease d(several);  // shares one
+  EXPECT_EQ((std::set{&*a, &*b, &*c, &*d}).size(), 3u);
+  EXPECT_EQ((std::set{(*a).compileProgram, (*b).compileProgram, (*c).compileProgram}).size(), 3u)
+      << "one after another";
+  std::vector<std::string> codes(8);
+  std::vector<std::thread> threads;
+  const backends::cuda::Nvrtc* const copies[] = {&*a, &*b, &*c};
+  for (size_t i = 0; i < codes.size(); ++i)
+    threads.emplace_back([&, i] { codes[i] = codeOf(*copies[i % std::size(copies)]); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& code : codes) EXPECT_EQ(code, expected);
+}
+
+TEST(Code, OneCompilerIsEnough) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  using backends::cuda::Compilers;
+  rlimit files{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{0, files.rlim_max};
+  Compilers several(3, 1);
+  const Compilers::Lease a(several);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Compilers::Lease b(several);  // there is no file in memory
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+  const Compilers::Lease c(several);  // and none is asked for again
+  EXPECT_EQ(&*a, &*b);
+  EXPECT_EQ(&*a, &*c);
+  EXPECT_EQ(&*a, &backends::cuda::nvrtc());
 }
 
 TEST(Code, CacheKeepsAndForgives) {

@@ -83,7 +83,7 @@ TEST_F(OnGpu, ExcitationsAreJoinedTogether) {
   bool isJoining = true;
   for (const auto& [severity, message] : log.lines) {
     int candidates = 0;
-    if (std::sscanf(message.c_str(), "prepared %d candidates", &candidates) == 1 && candidates > 0 && isJoining)
+    if (std::sscanf(message.c_str(), "preparing %d candidates", &candidates) == 1 && candidates > 0 && isJoining)
       ++waves;
     if (message.starts_with("join_excitation:")) isJoining = false;
     if (message.starts_with("timed cuda.excitation")) ++timed[message.substr(0, message.find(": "))];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,13 +23,20 @@ class PackedOperands {
     uint64_t bytes = 0;
   };
   // What `kernel` reads packed, in a node whose first output has this layout. `constants`: as it was loaded with; they
-  // must not change until clear().
+  // must not change until clear(). Thread-safe.
   std::vector<Operand> of(const runtime::Kernel& kernel, std::span<const TensorView> constants, Layout output);
   void clear() { known_.clear(); }
 
  private:
+  struct Packed {
+    std::once_flag once;
+    runtime::DeviceMemory memory;
+  };
+  Packed& find(std::string key);
+
   runtime::Device& device_;
-  std::map<std::string, runtime::DeviceMemory> known_;  // by recipe and addresses of the constants
+  std::mutex mutex_;
+  std::map<std::string, Packed> known_;  // by recipe and addresses of the constants
 };
 
 }  // namespace tenon::compile

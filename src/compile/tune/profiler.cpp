@@ -2,7 +2,6 @@
 #include "compile/tune/profiler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -16,6 +15,7 @@
 #include "graph/bad_constant.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
+#include "runtime/sampler.h"
 
 namespace tenon::compile {
 namespace {
@@ -25,6 +25,7 @@ constexpr unsigned char kRedByte = 0xb7;
 constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
 constexpr double kHopeless = 3;          // stop after a few runs when this many times slower than the best
 constexpr int kTries = 2;                // more runs before a candidate is given up
+constexpr double kLongRun = 1e-2;        // unless a GPU takes so long, to which nothing adds a multiple
 constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
 constexpr double kFarBehind = 1.7;       // and fewer still, which are enough to see it
 constexpr int kFewSamples = 3;
@@ -113,11 +114,10 @@ class DeviceProfiler final : public Profiler {
       const auto trial = prepare(problem, candidate, record, nativeCode);
       if (!trial.comparable) return std::numeric_limits<double>::infinity();
       poison();
-      const auto start = std::chrono::steady_clock::now();
-      runOnce(trial);
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      auto call = callOf(trial);
+      const double seconds = device_.measure(&launch, &call);
       check_.expect(problem, candidate, trial.outputs);
-      return seconds.count();
+      return seconds;
     } catch (const graph::BadConstant&) {
       throw;
     } catch (const Error& error) {
@@ -169,6 +169,22 @@ class DeviceProfiler final : public Profiler {
       call->instance->launch(call->arguments);
     }
   }
+
+  // A call again and again, recorded once where the device can and one run takes all of what is read in turn.
+  class Runs {
+   public:
+    Runs(runtime::Device& device, Call& call) : device_(device), call_(call) {
+      auto* const sampler = dynamic_cast<runtime::Sampler*>(&device);
+      if (sampler != nullptr && call.trial->turns.size() <= static_cast<size_t>(call.repeats))
+        recorded_ = sampler->sample(&launch, &call);
+    }
+    double seconds() { return recorded_ != nullptr ? recorded_->seconds() : device_.measure(&launch, &call_); }
+
+   private:
+    runtime::Device& device_;
+    Call& call_;
+    std::unique_ptr<runtime::Sample> recorded_;
+  };
 
   Call callOf(const Trial& trial) const {
     return {
@@ -325,17 +341,19 @@ class DeviceProfiler final : public Profiler {
     // Launches overlap where they do in an engine: a kernel that asks for its weights ahead of the one in front gains
     // from it behind most others, too. Where not, the search over the whole engine finds out.
     auto call = callOf(trial);
-    double single = device_.measure(&launch, &call);
+    Runs first(device_, call);
+    double single = first.seconds();
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
-    for (int i = 0; i < kTries && (once || single > kHopeless * best); ++i)
-      single = std::min(single, device_.measure(&launch, &call));
+    for (int i = 0; i < kTries && (once || single > kHopeless * best) && (device_.isHost() || single < kLongRun); ++i)
+      single = std::min(single, first.seconds());
     if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
     call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
     double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
     double spent = single;
+    Runs runs(device_, call);
     for (int i = 0; i < 2 * iterations_; ++i) {
-      const double seconds = device_.measure(&launch, &call);
+      const double seconds = runs.seconds();
       spent += seconds;
       fastest = std::min(fastest, seconds / call.repeats);
       if (spent > kCandidateSeconds && i > 0) break;

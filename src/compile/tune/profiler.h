@@ -27,7 +27,7 @@ class Profiler {
  public:
   virtual ~Profiler() = default;
   // Candidates of this problem that are measured later and compute something else than this one are failures. Returns
-  // the seconds of one run, the first, set-up included; infinity when it fails, and nothing is compared then.
+  // the seconds that the device takes for one run, the first; infinity when it fails, and nothing is compared then.
   virtual double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
                        std::span<const std::byte> nativeCode) = 0;
   // `best`: seconds of the best candidate so far; a profiler may stop early when the candidate is far behind.

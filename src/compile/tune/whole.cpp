@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "compile/proposals.h"
 #include "compile/tune/packed_operands.h"
 #include "compile/tune/test_data.h"
 #include "core/error.h"
@@ -199,11 +200,20 @@ void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& reco
   s.offered.instances = s.present.instances;
   s.offered.operands = s.present.operands;
   s.offered.workspaces = s.present.workspaces;
-  uint64_t most = 0;
-  for (const int32_t step : steps) {
+  struct Offered {
+    const plan::Step* step;
+    void** operands;
+    runtime::Kernel* kernel;
     std::vector<TensorView> constants;
-    void** const operands = s.offered.operands.data() + s.first[static_cast<size_t>(step)];
-    for (const int32_t input : program.steps[static_cast<size_t>(step)].inputs) {
+    Layout output;
+    std::vector<PackedOperands::Operand> packed;
+  };
+  std::vector<Offered> offered;
+  uint64_t most = 0;
+  for (const int32_t index : steps) {
+    const auto& step = program.steps[static_cast<size_t>(index)];
+    std::vector<TensorView> constants;
+    for (const int32_t input : step.inputs) {
       if (input < 0) {
         constants.emplace_back();
         continue;
@@ -217,15 +227,34 @@ void Whole::offer(std::span<const int32_t> steps, const plan::KernelRecord& reco
     }
     s.kernels.push_back(runtime::backend(record.backend).load({record, constants, nativeCode, s.log, false, true}));
     s.instances.push_back(s.kernels.back()->instantiate());
-    s.offered.instances[static_cast<size_t>(step)] = s.instances.back().get();
-    const auto shapes = s.binding.shapesOf(program.steps[static_cast<size_t>(step)]);
-    const auto packed = s.packed.of(*s.kernels.back(), constants, shapes.outputs.at(0).layout);
-    const auto& inputs = program.steps[static_cast<size_t>(step)].inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto own = std::find_if(packed.begin(), packed.end(), [&](const auto& one) { return one.input == i; });
-      operands[i] = own != packed.end() ? own->data : s.rowMajor(inputs[i]);
-    }
+    s.offered.instances[static_cast<size_t>(index)] = s.instances.back().get();
+    const auto shapes = s.binding.shapesOf(step);
     most = std::max<uint64_t>(most, s.instances.back()->configure({shapes.inputs, shapes.outputs, &s.symbols}));
+    offered.push_back({&step,
+                       s.offered.operands.data() + s.first[static_cast<size_t>(index)],
+                       s.kernels.back().get(),
+                       std::move(constants),
+                       shapes.outputs.at(0).layout,
+                       {}});
+  }
+  // As many at once as a host has memory for.
+  constexpr uint64_t kMostTogether = uint64_t{256} << 20;
+  for (size_t begin = 0, end = 0; begin < offered.size(); begin = end) {
+    uint64_t bytes = 0;
+    for (; end < offered.size() && (end == begin || bytes < kMostTogether); ++end) {
+      for (const auto& constant : offered[end].constants) bytes += constant.data != nullptr ? constant.bytes() : 0;
+    }
+    inParallel(end - begin, [&](size_t i) {
+      auto& one = offered[begin + i];
+      one.packed = s.packed.of(*one.kernel, one.constants, one.output);
+    });
+  }
+  for (const auto& one : offered) {
+    for (size_t i = 0; i < one.step->inputs.size(); ++i) {
+      const auto own =
+          std::find_if(one.packed.begin(), one.packed.end(), [&](const auto& packed) { return packed.input == i; });
+      one.operands[i] = own != one.packed.end() ? own->data : s.rowMajor(one.step->inputs[i]);
+    }
   }
   if (most > s.workspaceBytes) {
     s.workspace = s.own(most);  // what stands elsewhere keeps the earlier one

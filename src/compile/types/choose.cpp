@@ -47,6 +47,7 @@ class Timing {
 
   void run() {
     source_.timeSingleCandidates(true);
+    const Announcing announcing(source_);
     size_t announced = 0;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (i >= announced) announced = i + source_.announce(std::span(asked_).subspan(i));

@@ -32,6 +32,7 @@ struct CUfunc_st {
   EmulatedState* state;
   size_t parameterBytes;               // of its one struct
   const EmulatedArguments* arguments;  // null: it has one struct
+  size_t microseconds;                 // that a block takes by the counted clock
 };
 
 EXPORT CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
@@ -124,7 +125,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const
   const auto* arguments =
       static_cast<const EmulatedArguments*>(dlsym(module->library, (std::string(name) + "_arguments").c_str()));
   if (kernel == nullptr || (bytes == nullptr && arguments == nullptr)) return CUDA_ERROR_NOT_FOUND;
-  *function = new CUfunc_st{kernel, module->state, bytes != nullptr ? *bytes : 0, arguments};  // until the process ends
+  *function = new CUfunc_st{kernel, module->state, bytes != nullptr ? *bytes : 0, arguments,
+                            1 + std::hash<std::string>()(name) % 7};  // until the process ends
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
@@ -186,6 +188,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
   const EmulatedSize block{c.blockDimX, c.blockDimY, c.blockDimZ};
   return enqueue(c.hStream, [=, parameters = parametersOf(*function, arguments)] {
     ++launches;
+    emulatedSpend(function->microseconds * (grid.x * grid.y * grid.z + block.x % 31));
     runGrid(function->kernel, *function->state, grid, block, parameters->get(), cluster);
   });
 }

@@ -35,6 +35,8 @@ std::mutex mutex;
 std::map<CUstream, CUgraph> captured;  // streams by whom they are captured
 std::atomic<unsigned long> waits = 0;
 std::atomic<unsigned long> legacyWaits = 0;
+std::atomic<bool> clockCounts = false;
+std::atomic<unsigned long> spent = 0;  // microseconds
 
 constexpr int kIf = 0;
 constexpr int kWhile = 1;
@@ -83,8 +85,16 @@ bool isCapturedAsBody(CUstream stream) {
   return graph != nullptr && graph->isBody;
 }
 void emulatedEnqueue(CUstream stream, void (*work)(void*), std::shared_ptr<void> argument) {
-  enqueue(stream, [work, argument = std::move(argument)] { work(argument.get()); });
+  enqueue(stream, [work, argument = std::move(argument)] {
+    emulatedSpend(100);
+    work(argument.get());
+  });
 }
+
+// Whether kernels take what their launches say instead of the time that passes; no function of a driver. Not between
+// two events.
+EXPORT void emulatedCountedClock(int on) { clockCounts = on != 0; }
+void emulatedSpend(size_t microseconds) { spent += microseconds; }
 
 // How often the host has waited for a stream; no function of a driver.
 EXPORT unsigned long emulatedWaits() { return waits; }
@@ -145,7 +155,8 @@ EXPORT CUresult cuEventCreate(CUevent* event, unsigned) { return *event = new CU
 EXPORT CUresult cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   event->graph = graphOf(stream);
-  event->time = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  event->time = clockCounts ? Clock::time_point(std::chrono::microseconds(1 + spent)) : Clock::now();
   return CUDA_SUCCESS;
 }
 // All work before is done; what waits for an event that nobody has recorded would not wait for anything. A stream that

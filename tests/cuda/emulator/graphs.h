@@ -14,5 +14,8 @@ bool isCapturedAsBody(CUstream stream);
 extern "C" __attribute__((visibility("default"))) void emulatedEnqueue(CUstream stream, void (*work)(void*),
                                                                        std::shared_ptr<void> argument);
 
+// By the counted clock.
+void emulatedSpend(size_t microseconds);
+
 // For conditional nodes, without the toolkit's declarations, which older ones do not have.
 #include "nodes.h"

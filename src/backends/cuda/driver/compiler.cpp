@@ -12,6 +12,7 @@
 
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/code_cache.h"
+#include "backends/cuda/driver/compilers.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "core/environment.h"
 #include "core/error.h"
@@ -35,8 +36,8 @@ std::string architecture(int capability) {
   return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
 }
 
-std::vector<std::byte> compileNow(const std::string& source, int capability) {
-  const auto& n = nvrtc();
+// Empty, and what NVRTC says, where it refuses.
+std::vector<std::byte> compileBy(const Nvrtc& n, const std::string& source, int capability, std::string& complaint) {
   std::vector<const char*> names;
   std::vector<const char*> texts;
   for (const auto& file : embeddedFiles()) {
@@ -52,18 +53,29 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
   const char* options[] = {chip.c_str(), "--std=c++17", "--fmad=true", "--extra-device-vectorization"};
   const auto status = n.compileProgram(program, 4, options);
   std::vector<std::byte> code;
-  std::string log;
   size_t size = 0;
   if (status == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
     code.resize(size);
     n.getCubin(program, reinterpret_cast<char*>(code.data()));
   } else if (n.getProgramLogSize(program, &size) == NVRTC_SUCCESS) {
-    log.resize(size);
+    std::string log(size, '\0');
     n.getProgramLog(program, log.data());
+    complaint = fmt::format("({}): {}", n.getErrorString(status), log);
   }
   n.destroyProgram(&program);
-  if (code.empty())
-    throw Unsupported("NVRTC refuses a kernel for sm_{} ({}): {}", capability, n.getErrorString(status), log);
+  return code;
+}
+
+std::vector<std::byte> compileNow(const std::string& source, int capability) {
+  std::string complaint;
+  std::vector<std::byte> code;
+  {
+    const Compilers::Lease compiler(compilers());
+    code = compileBy(*compiler, source, capability, complaint);
+    // What a copy of the library lacks, the library itself may find: files beside it, say.
+    if (code.empty() && &*compiler != &nvrtc()) code = compileBy(nvrtc(), source, capability, complaint);
+  }
+  if (code.empty()) throw Unsupported("NVRTC refuses a kernel for sm_{} {}", capability, complaint);
   return code;
 }
 

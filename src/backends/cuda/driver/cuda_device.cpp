@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "runtime/device_cache.h"
 #include "runtime/half_precision.h"
 #include "runtime/recording.h"
+#include "runtime/sampler.h"
 #include "runtime/stream_facts.h"
 
 namespace tenon::backends::cuda {
@@ -159,9 +162,36 @@ struct RecordingScope {
   RecordingScope& operator=(const RecordingScope&) = delete;
 };
 
+// Of what is put on a stream of its own, between two events.
+double secondsOf(const std::function<void(runtime::StreamHandle)>& work) {
+  makeCurrent();
+  static auto* const kStream = new Stream;
+  const Event start;
+  const Event stop;
+  check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
+  work(kStream->get());
+  check(driver().eventRecord(stop.get(), kStream->get()), "cuEventRecord");
+  check(driver().eventSynchronize(stop.get()), "kernel under measurement");
+  float milliseconds = 0;
+  check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+class CudaSample final : public runtime::Sample {
+ public:
+  explicit CudaSample(std::unique_ptr<runtime::Recording> recorded) : recorded_(std::move(recorded)) {}
+  double seconds() override {
+    return secondsOf([&](runtime::StreamHandle stream) { recorded_->replay(stream); });
+  }
+
+ private:
+  std::unique_ptr<runtime::Recording> recorded_;
+};
+
 class CudaDevice final : public runtime::Device,
                          public runtime::HalfPrecision,
                          public runtime::Recorder,
+                         public runtime::Sampler,
                          public runtime::DeviceCache,
                          public runtime::Branching,
                          public runtime::StreamFacts {
@@ -255,22 +285,14 @@ class CudaDevice final : public runtime::Device,
   }
   // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
-    makeCurrent();
-    static auto* const kStream = new Stream;
-    const auto recorded = record(work, argument, nullptr);
-    const Event start;
-    const Event stop;
-    check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
-    if (recorded != nullptr) {
-      recorded->replay(kStream->get());
-    } else {
-      work(argument, kStream->get());
-    }
-    check(driver().eventRecord(stop.get(), kStream->get()), "cuEventRecord");
-    check(driver().eventSynchronize(stop.get()), "kernel under measurement");
-    float milliseconds = 0;
-    check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e-3;
+    if (const auto recorded = sample(work, argument)) return recorded->seconds();
+    return secondsOf([&](runtime::StreamHandle stream) { work(argument, stream); });
+  }
+  std::unique_ptr<runtime::Sample> sample(void (*work)(void* argument, runtime::StreamHandle stream),
+                                          void* argument) override {
+    auto recorded = record(work, argument, nullptr);
+    if (recorded == nullptr) return nullptr;
+    return std::make_unique<CudaSample>(std::move(recorded));
   }
 };
 

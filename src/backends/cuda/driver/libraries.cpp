@@ -116,25 +116,6 @@ const Driver& driver() {
   return *kDriver;
 }
 
-const Nvrtc& nvrtc() {
-  static const auto* const kNvrtc = [] {
-    auto* n = new Nvrtc{};
-    void* library = openLibrary({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, n->missing);
-    const auto get = [&](const char* name, auto& function) { findFunction(library, name, function, n->missing); };
-    get("nvrtcCreateProgram", n->createProgram);
-    get("nvrtcDestroyProgram", n->destroyProgram);
-    get("nvrtcCompileProgram", n->compileProgram);
-    get("nvrtcGetProgramLogSize", n->getProgramLogSize);
-    get("nvrtcGetProgramLog", n->getProgramLog);
-    get("nvrtcGetCUBINSize", n->getCubinSize);
-    get("nvrtcGetCUBIN", n->getCubin);
-    get("nvrtcGetErrorString", n->getErrorString);
-    get("nvrtcVersion", n->version);
-    return n;
-  }();
-  return *kNvrtc;
-}
-
 const BlasLt& blasLt() {
   static const auto* const kBlas = [] {
     auto* b = new BlasLt{};

@@ -38,15 +38,41 @@ Candidate formatsOf(std::string_view tactic, const Problem& problem, Layout form
   return candidate;
 }
 
+int64_t multiplyAdds(const dnn::WindowOp& op, const Problem& problem) {
+  const auto& w = problem.inputs[1].dims;
+  return problem.outputs[0].dims.count() * (w.count() / std::max<int64_t>(w[op.transposed ? 1 : 0], 1));
+}
+
+bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
+  return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
+}
+
+bool isTakenBy(std::string_view name, const Problem& problem) {
+  for (const auto* tactic : compile::tacticsOf("cuda")) {
+    if (tactic->name() == name) return static_cast<bool>(tactic->supports(problem));
+  }
+  return false;
+}
+
+// Whether our own kernels are faster than any engine, of which each takes cuDNN as long as a kernel takes NVRTC, or a
+// second where it compiles. Of 113 such convolutions of resnet50, mobilenet_v3_large and efficientnet_b0 at batch 1
+// (H200) the best engine was 1.15 to 7 times as slow as our best; of 36 depthwise ones three were as fast within 2 %.
+bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
+  constexpr int64_t kFew = int64_t{1} << 28;           // multiply-adds
+  constexpr int64_t kFewDepthwise = int64_t{1} << 23;  // likewise
+  const auto& x = problem.inputs[0];
+  if (!hasOwnProducts(problem) || problem.more != 0 || bits(x.dtype) != 16) return false;
+  return isDepthwise(op, problem)
+             ? multiplyAdds(op, problem) < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem)
+             : multiplyAdds(op, problem) < kFew && isTakenBy("cuda.mma90_convolution", problem);
+}
+
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
 // fast as the best of the others, by 1.2 to 3.3.
 size_t mostCompiled(const dnn::WindowOp& op, const Problem& problem) {
   constexpr int64_t kLarge = int64_t{1} << 30;  // multiply-adds
   if (!hasOwnProducts(problem) || problem.more != 0) return kMostCompiled;
-  const auto& w = problem.inputs[1].dims;
-  const bool isDepthwise = op.groups > 1 && op.groups == problem.inputs[0].dims[1];
-  const int64_t work = problem.outputs[0].dims.count() * (w.count() / std::max<int64_t>(w[op.transposed ? 1 : 0], 1));
-  return isDepthwise || work < kLarge ? 0 : kMostBesideOwn;
+  return isDepthwise(op, problem) || multiplyAdds(op, problem) < kLarge ? 0 : kMostBesideOwn;
 }
 
 bool hasFormat(const Problem& problem, Layout format) {
@@ -93,6 +119,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const bool half = type != DataType::kF32;
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
+  if (isForOwnKernels(op, problem)) return result;
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
@@ -105,7 +132,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     size_t most = kMostFused;
     if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
-    if (op.groups > 1 && op.groups == x[1]) most = std::min(most, kMostDepthwise);
+    if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
     const bool mustCompile = half && epilogue.instructions.size() > kReadyMade;
     const size_t compiled = mustCompile ? mostCompiled(op, problem) : most;
     const auto ask = [&](Fusion fusion) {

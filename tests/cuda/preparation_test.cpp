@@ -1,0 +1,129 @@
+// Builds whose kernels are made beside the measurements, and ends of such builds. The emulated GPU's counted clock
+// gives each launch a time of its own, so that nothing but an order of measurements, or what is measured, can change a
+// plan.
+#include <dlfcn.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "compile/tune/timing_cache.h"
+#include "core/error.h"
+#include "cuda/on_gpu.h"
+
+namespace tenon::test {
+namespace {
+
+using SetClock = void (*)(int);
+
+SetClock countedClock() {
+  void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return handle == nullptr ? nullptr : reinterpret_cast<SetClock>(dlsym(handle, "emulatedCountedClock"));
+}
+
+// The threads of this one's builds run on its first core alone.
+class OneCore {
+ public:
+  OneCore() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    int first = 0;
+    while (!CPU_ISSET(first, &before_)) ++first;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() { sched_setaffinity(0, sizeof before_, &before_); }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+// Rows that are normalized before products, products of one operand, and what no join touches.
+constexpr const char* kNetwork = R"g(graph "g" {
+  input %x : f32[3,20,64]
+  const %s : f32[64] = random(1)
+  const %c : f32[64] = random(2)
+  const %v : f32[64,40] = random(3)
+  const %w : f32[64,24] = random(4)
+  %n : f32[3,20,64] = normalization{axes=[-1]}(%x, %s, %c) "n"
+  %a : f32[3,20,40] = matmul{}(%n, %v) "a"
+  %b : f32[3,20,24] = matmul{}(%n, %w) "b"
+  %y : f32[3,20,40] = softmax{axis=2}(%a) "y"
+  %z : f32[3,20,1] = reduce{op=sum axes=[2] keepDims=true}(%b) "z"
+  output %y
+  output %z
+})g";
+
+struct Built {
+  LargeVector<std::byte> plan;
+  std::vector<std::byte> times;
+};
+
+Built build(compile::Progress* progress = nullptr) {
+  RecordingLog log;
+  compile::TimingCache cache;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  options.timingCache = &cache;
+  options.progress = progress;
+  const auto plan = compile::build(graph::parse(kNetwork), options);
+  EXPECT_TRUE(log.contains("candidates of"));
+  EXPECT_FALSE(log.contains("Tactics: 0 timed"));
+  return {runtime::Engine::make(plan, {}, log)->serialize(), cache.serialize()};
+}
+
+TEST_F(OnGpu, PreparationChangesNoPlan) {
+  const auto setClock = countedClock();
+  if (setClock == nullptr) GTEST_SKIP() << "only the emulated GPU has a clock that counts";
+  setClock(1);
+  const auto expected = [] {
+    const OneCore one;
+    return build();
+  }();
+  for (int round = 0; round < 3; ++round) {
+    const auto built = build();
+    EXPECT_TRUE(built.plan == expected.plan) << round;
+    EXPECT_TRUE(built.times == expected.times) << round;
+  }
+  setClock(0);
+}
+
+TEST_F(OnGpu, PreparationOfBuildsSideBySide) {
+  if (emulated()) GTEST_SKIP() << "the emulated GPU runs the kernels of a module one after another";
+  std::vector<Built> beside(4);
+  std::vector<std::thread> threads;
+  for (auto& built : beside) threads.emplace_back([&] { built = build(); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& built : beside) EXPECT_FALSE(built.plan.empty());
+}
+
+// Wants to stop at the given step of all.
+class Impatient final : public compile::Progress {
+ public:
+  explicit Impatient(int patience) : left_(patience) {}
+  void begin(const std::string&, const std::string&, int) override {}
+  bool step(const std::string&, int) override { return --left_ >= 0; }
+  void end(const std::string&) override {}
+  int left() const { return left_; }
+
+ private:
+  int left_;
+};
+
+TEST_F(OnGpu, PreparationEndsWithBuildsThatAreStopped) {
+  Impatient patient(1 << 20);
+  (void)build(&patient);
+  const int steps = (1 << 20) - patient.left();
+  ASSERT_GT(steps, 10);
+  for (int patience = 0; patience < steps; patience += 1 + steps / 12) {
+    Impatient impatient(patience);
+    EXPECT_THROW(build(&impatient), Cancelled) << patience;
+  }
+  (void)build();
+}
+
+}  // namespace
+}  // namespace tenon::test
