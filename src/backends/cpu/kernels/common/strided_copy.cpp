@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/simd/copy_simd.h"
 #include "core/error.h"
 #include "core/outer_walk.h"
 #include "core/platform/threads.h"
@@ -109,7 +110,9 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
     } else if (dense && inner == 16) {
       each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
     } else if (dense) {
-      each([&](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(inner) * sizeof(T)); });
+      each([copyRow = copyRowFunction(), bytes = static_cast<size_t>(inner) * sizeof(T)](T* a, const T* b) {
+        copyRow(b, a, bytes);
+      });
     } else if (toStep == 1 && inner >= kLongRow) {
       each([&](T* a, const T* b) { functions_.pick(b, fromStep, a, static_cast<size_t>(inner)); });
     } else {
