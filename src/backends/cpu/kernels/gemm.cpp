@@ -4,6 +4,7 @@
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/gemv_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
@@ -24,12 +25,29 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
     const auto& b = load.constants[1];
     if (b.data != nullptr && !isConstantF32(b))
       throw Unsupported("cpu.gemm: a constant matrix of {}; expected f32", name(b.dtype));
-    isPacked = b.data != nullptr && b.dims.rank == 2;
+    isPacked = b.data != nullptr && b.dims.count(0, b.dims.rank - 2) == 1;
     if (!isPacked) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
+    findBands(static_cast<const float*>(b.data));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  // The rows of each panel that are not zeros from the ends on: matrices that resize, and banks of filters, are bands.
+  void findBands(const float* b) {
+    const int64_t width = tileGeometry().columns;
+    for (int64_t p = 0; p < panelCount(columns); ++p) {
+      const auto isZero = [&](int64_t row) {
+        for (int64_t column = p * width; column < std::min(columns, (p + 1) * width); ++column) {
+          if (b[row * depthStride() + column * columnStride()] != 0.f) return false;
+        }
+        return true;
+      };
+      Band band{0, depth};
+      while (band.begin < band.end && isZero(band.begin)) ++band.begin;
+      while (band.begin < band.end && isZero(band.end - 1)) --band.end;
+      bands.push_back(band);
+    }
+  }
   int64_t depthStride() const { return op.transposeB ? 1 : columns; }
   int64_t columnStride() const { return op.transposeB ? depth : 1; }
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
@@ -55,21 +73,15 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
                  columnStride());
   }
 
+  struct Band {
+    int64_t begin, end;
+  };
+
   ops::MatMul op;
   bool isPacked = false;
+  std::vector<Band> bands;         // of the panels of the packed matrix
   int64_t depth = 0, columns = 0;  // of the packed matrix
 };
-
-// to[r][k] = from[k][r], rows r of [first, last), by blocks that neither side has to fetch twice.
-void transposeRows(const float* from, float* to, int64_t first, int64_t last, int64_t rows, int64_t depth) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t k = 0; k < depth; k += kBlock) {
-    const int64_t end = std::min(k + kBlock, depth);
-    for (int64_t r = first; r < last; ++r) {
-      for (int64_t j = k; j < end; ++j) to[r * depth + j] = from[j * rows + r];
-    }
-  }
-}
 
 class GemmInstance final : public runtime::KernelInstance {
  public:
@@ -130,7 +142,7 @@ class GemmInstance final : public runtime::KernelInstance {
     depth_ = depthOf(op, b);
     columns_ = columnsOf(op, b);
     matrices_.clear();
-    if (b.rank == 2 && !op.transposeA) {  // all rows meet the one matrix
+    if ((b.rank == 2 || kernel_.isPacked) && !op.transposeA) {  // all rows meet the one matrix
       rows_ = columns_ == 0 ? 0 : y.count() / columns_;
       countA_ = countB_ = 1;
       matrices_.push_back({0, 0});
@@ -205,10 +217,13 @@ class GemmInstance final : public runtime::KernelInstance {
   void transposeA(const float* a, float* to) const {
     constexpr int64_t kRows = 32;  // of a job
     const int64_t pieces = (rows_ + kRows - 1) / kRows;
+    const auto transpose = transposeFunctions(sizeof(float)).transpose;
     runJobs(countA_ * pieces, countA_ * rows_ * depth_, [&](int64_t i) {
       const int64_t first = i % pieces * kRows;
       const int64_t matrix = i / pieces * rows_ * depth_;
-      transposeRows(a + matrix, to + matrix, first, std::min(first + kRows, rows_), rows_, depth_);
+      transpose(a + matrix + first, static_cast<size_t>(rows_), to + matrix + first * depth_,
+                static_cast<size_t>(depth_), static_cast<size_t>(depth_),
+                static_cast<size_t>(std::min(kRows, rows_ - first)));
     });
   }
 
@@ -226,14 +241,15 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto& functions = tileFunctions();
     for (int64_t p = firstPanel; p < lastPanel; ++p) {
       TileCall call;
-      call.depth = depth_;
-      call.panel = panels + p * panelFloats_;
+      const auto band = kernel_.isPacked ? kernel_.bands[static_cast<size_t>(p)] : GemmKernel::Band{0, depth_};
+      call.depth = band.end - band.begin;
+      call.panel = panels + p * panelFloats_ + band.begin * tileColumns;
       call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
       for (int64_t tile = 0; tile < tiles; ++tile) {
         const int64_t row = firstRow + rows * tile / tiles;
         const int count = static_cast<int>(firstRow + rows * (tile + 1) / tiles - row);
         const float* sources[kMaxTileRows];
-        for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_;
+        for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_ + band.begin;
         call.sources = sources;
         epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
                       p * tileColumns, columns_);
