@@ -79,6 +79,17 @@ using WrappingOf = typename Wrapping<T>::Type;
     }                                                                                 \
   }
 
+// 0 or 1; of bytes by a minimum, for which the compiler needs no masks.
+template <typename T>
+HWY_INLINE uint8_t truth(T v) {
+  if constexpr (sizeof(T) == 1) {
+    const auto byte = static_cast<uint8_t>(v);
+    return byte < 1 ? byte : uint8_t{1};
+  } else {
+    return v != 0 ? 1 : 0;
+  }
+}
+
 template <typename T>
 void spread(const void* va, const void*, const void*, void* vo, size_t count) {
   const T value = *static_cast<const T*>(va);
@@ -100,10 +111,10 @@ BINARY(subtractFrom, R, static_cast<U>(b) - static_cast<U>(a))
 BINARY(multiply, R, static_cast<U>(a) * static_cast<U>(b))
 BINARY(least, R, b < a ? b : a)
 BINARY(most, R, b > a ? b : a)
-BINARY(both, uint8_t, (a != 0) & (b != 0))
-BINARY(either, uint8_t, (a != 0) | (b != 0))
-BINARY(differs, uint8_t, (a != 0) != (b != 0))
-BINARY(agree, uint8_t, (a != 0) == (b != 0))
+BINARY(both, uint8_t, truth(a) & truth(b))
+BINARY(either, uint8_t, truth(a) | truth(b))
+BINARY(differs, uint8_t, truth(a) ^ truth(b))
+BINARY(agree, uint8_t, truth(a) ^ truth(b) ^ 1)
 BINARY(equal, uint8_t, a == b)
 BINARY(greater, uint8_t, a > b)
 BINARY(less, uint8_t, a < b)
