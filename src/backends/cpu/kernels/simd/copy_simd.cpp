@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 void copyRow(const void* vFrom, void* vTo, size_t bytes) {
   // The C library's is as fast or faster for long rows, and where some kilobytes go to whole lines of the cache.
-  constexpr size_t kMost = 1 << 14, kString = 1 << 11, kLine = 64;
+  constexpr size_t kMost = 1 << 12, kString = 1 << 11, kLine = 64;
   const hn::ScalableTag<uint8_t> d;
   const size_t lanes = hn::Lanes(d);
   if (HWY_TARGET == HWY_SCALAR || bytes > kMost || bytes < lanes ||

@@ -5,7 +5,7 @@
 
 namespace tenon::backends::cpu {
 
-// As memcpy. The C library's takes half as long again for rows of some kilobytes that begin at odd addresses, and a
+// As memcpy. The C library's takes half as long again for rows of 2 to 4 KiB that begin at odd addresses, and a
 // few nanoseconds more for short ones.
 using CopyRowFunction = void (*)(const void* from, void* to, size_t bytes);
 CopyRowFunction copyRowFunction();
