@@ -79,17 +79,6 @@ using WrappingOf = typename Wrapping<T>::Type;
     }                                                                                 \
   }
 
-// 0 or 1; of bytes by a minimum, for which the compiler needs no masks.
-template <typename T>
-HWY_INLINE uint8_t truth(T v) {
-  if constexpr (sizeof(T) == 1) {
-    const auto byte = static_cast<uint8_t>(v);
-    return byte < 1 ? byte : uint8_t{1};
-  } else {
-    return v != 0 ? 1 : 0;
-  }
-}
-
 template <typename T>
 void spread(const void* va, const void*, const void*, void* vo, size_t count) {
   const T value = *static_cast<const T*>(va);
@@ -111,10 +100,36 @@ BINARY(subtractFrom, R, static_cast<U>(b) - static_cast<U>(a))
 BINARY(multiply, R, static_cast<U>(a) * static_cast<U>(b))
 BINARY(least, R, b < a ? b : a)
 BINARY(most, R, b > a ? b : a)
-BINARY(both, uint8_t, truth(a) & truth(b))
-BINARY(either, uint8_t, truth(a) | truth(b))
-BINARY(differs, uint8_t, truth(a) ^ truth(b))
-BINARY(agree, uint8_t, truth(a) ^ truth(b) ^ 1)
+BINARY(bothOf, uint8_t, (a != 0) & (b != 0))
+BINARY(eitherOf, uint8_t, (a != 0) | (b != 0))
+BINARY(differOf, uint8_t, (a != 0) != (b != 0))
+BINARY(agreeOf, uint8_t, (a != 0) == (b != 0))
+
+// The same of bytes, for which the compiler makes masks bit by bit: truths are 0 or 1 by a minimum.
+#define TRUTHS(name, others, expression)                                              \
+  template <typename T, bool kSame = false>                                           \
+  void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
+    if constexpr (sizeof(T) != 1) return others<T, kSame>(va, vb, vc, vo, count);     \
+    namespace hn = hwy::HWY_NAMESPACE;                                                \
+    const hn::ScalableTag<uint8_t> d;                                                 \
+    const auto one = hn::Set(d, uint8_t{1});                                          \
+    const uint8_t* HWY_RESTRICT pa = static_cast<const uint8_t*>(va);                 \
+    const uint8_t* HWY_RESTRICT pb = static_cast<const uint8_t*>(vb);                 \
+    uint8_t* HWY_RESTRICT out = static_cast<uint8_t*>(vo);                            \
+    const auto same = hn::Min(hn::Set(d, kSame ? *pb : uint8_t{0}), one);             \
+    size_t i = 0;                                                                     \
+    for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {                            \
+      const auto a = hn::Min(hn::LoadU(d, pa + i), one);                              \
+      const auto b = kSame ? same : hn::Min(hn::LoadU(d, pb + i), one);               \
+      hn::StoreU(expression, d, out + i);                                             \
+    }                                                                                 \
+    others<T, kSame>(pa + i, kSame ? pb : pb + i, vc, out + i, count - i);            \
+  }
+TRUTHS(both, bothOf, hn::And(a, b))
+TRUTHS(either, eitherOf, hn::Or(a, b))
+TRUTHS(differs, differOf, hn::Xor(a, b))
+TRUTHS(agree, agreeOf, hn::Xor(hn::Xor(a, b), one))
+#undef TRUTHS
 BINARY(equal, uint8_t, a == b)
 BINARY(greater, uint8_t, a > b)
 BINARY(less, uint8_t, a < b)
