@@ -240,6 +240,41 @@ void division(const void* va, const void* vb, const void*, void* vo, size_t coun
   divideInReal<Result>(pa, pb, out, count);
 }
 
+// Powers by squares, bit by bit of the exponents, as far as some of them have bits. Negative ones leave 1 and -1 alone.
+template <typename T>
+void power(const void* va, const void* vb, const void*, void* vo, size_t count) {
+  using U = WrappingOf<T>;
+  constexpr size_t kSome = 64;
+  const T* HWY_RESTRICT pa = static_cast<const T*>(va);
+  const T* HWY_RESTRICT pb = static_cast<const T*>(vb);
+  T* HWY_RESTRICT out = static_cast<T*>(vo);
+  for (size_t first = 0; first < count; first += kSome, pa += kSome, pb += kSome, out += kSome) {
+    const size_t some = count - first < kSome ? count - first : kSome;
+    U result[kSome], base[kSome], exponent[kSome];
+    U all = 0;
+    for (size_t i = 0; i < some; ++i) {
+      result[i] = 1;
+      base[i] = static_cast<U>(pa[i]);
+      exponent[i] = pb[i] < 0 ? U(0) : static_cast<U>(pb[i]);
+      all = static_cast<U>(all | exponent[i]);
+    }
+    for (; all != 0; all = static_cast<U>(all >> 1)) {
+      for (size_t i = 0; i < some; ++i) {
+        const U more = static_cast<U>(result[i] * base[i]);
+        result[i] = (exponent[i] & 1) != 0 ? more : result[i];
+        base[i] = static_cast<U>(base[i] * base[i]);
+        exponent[i] = static_cast<U>(exponent[i] >> 1);
+      }
+    }
+    for (size_t i = 0; i < some; ++i) {
+      const T a = pa[i];
+      const T turned = (pb[i] & 1) != 0 ? a : T(1);  // of -1
+      const T inverse = a == 1 ? T(1) : (a == static_cast<T>(-1) ? turned : T(0));
+      out[i] = pb[i] < 0 ? inverse : static_cast<T>(result[i]);
+    }
+  }
+}
+
 #undef UNARY
 #undef BINARY
 #undef TERNARY
@@ -277,6 +312,7 @@ VectorFunction findInteger(ops::ScalarOp op) {
     case ScalarOp::k_floor_div: return division<FloorDivide, T>;
     case ScalarOp::k_mod: return division<FloorModulo, T>;
     case ScalarOp::k_fmod: return division<TruncatedModulo, T>;
+    case ScalarOp::k_pow: return power<T>;
     case ScalarOp::k_min: return least<T>;
     case ScalarOp::k_max: return most<T>;
     case ScalarOp::k_fma: return multiplyAdd<T>;
