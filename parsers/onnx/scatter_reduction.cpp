@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 
 #include "operator_plugin.h"
@@ -64,7 +65,10 @@ Term scatterNdReduced(const Term& data, const Term& indices, const Term& updates
     count = product(count, extent);
   }
   const Term list = flat->reshape({count, ParsedExtent::of(1)});
-  const Term wide{writer, writer.expand(list, {count, inner})};
+  // Every element of a row has its index, and half of the bytes do where they hold all rows.
+  const bool isShort = rows.known() && rows.value <= std::numeric_limits<int32_t>::max();
+  const ParsedValue narrow = isShort ? writer.cast(list.value(), nvinfer1::DataType::kINT32) : list.value();
+  const Term wide{writer, writer.expand(narrow, {count, inner})};
   return scatterElementsReduced(data.reshape({rows, inner}), wide, updates.reshape({count, inner}), 0, reduction)
       .reshape(data.dims());
 }

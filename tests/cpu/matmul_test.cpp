@@ -1,10 +1,11 @@
 // Matrix products by each kernel that can do them, against the reference.
+#include "ops/op/matmul.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
 namespace {
 
-int runEach(const std::string& text) {
+int runEach(const graph::Graph& graph) {
   int count = 0;
   for (const std::string tactic : {"cpu.gemm", "cpu.dnnl_matmul"}) {
     bool offered = false;
@@ -18,11 +19,17 @@ int runEach(const std::string& text) {
       return kept.empty() ? candidates : kept;
     };
     SCOPED_TRACE(tactic);
-    expectMatchesReference(text, {}, options);
+    std::vector<HostTensor> inputs;
+    for (const auto input : graph.inputs()) {
+      const auto& type = graph.value(input).type;
+      inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+    }
+    expectMatchesReference(graph, inputs, options);
     count += offered ? 1 : 0;
   }
   return count;
 }
+int runEach(const std::string& text) { return runEach(graph::parse(text)); }
 
 std::string product(int64_t rows, int64_t depth, int64_t columns, bool transposed, const std::string& epilogue,
                     const std::string& extra) {
@@ -79,6 +86,36 @@ TEST(MatMul, Epilogues) {
   EXPECT_EQ(runEach(product(5, 17, 35, true, "add(x1,x0);relu(t0)", "2,5,35")), 2);
   EXPECT_EQ(runEach(product(5, 17, 35, false, "mul(x0,x1);sigmoid(t0)", "1,1,1")), 2);
   EXPECT_EQ(runEach(product(13, 40, 3, false, "add(x0,x1);elu(t0,0.5)", "1,1,3")), 2);
+}
+
+// Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
+TEST(MatMul, BandsOfConstants) {
+  struct Case {
+    Dims x, w, y;
+    bool transposeA, transposeB;
+  };
+  for (const auto& [x, w, y, transposeA, transposeB] :
+       {Case{Dims{2, 9, 131}, Dims{131, 70}, Dims{2, 9, 70}, false, false},
+        Case{{9, 131}, {70, 131}, {9, 70}, false, true},
+        Case{{2, 3, 131, 17}, {1, 1, 70, 131}, {2, 3, 17, 70}, true, true},
+        Case{{3, 17, 131}, {1, 131, 70}, {3, 17, 70}, false, false}}) {
+    for (const int64_t width : {0, 1, 5, 40}) {
+      SCOPED_TRACE(fmt::format("{} by {}, bands of {}", x.text(), w.text(), width));
+      HostTensor band(DataType::kF32, w);
+      for (int64_t i = 0; i < w.count(); ++i) {
+        const int64_t last = w[w.rank - 1];
+        const int64_t row = transposeB ? i % last : i / last;
+        const int64_t column = transposeB ? i / last : i % last;
+        const bool isIn = row >= 2 * column - width && row < 2 * column;
+        band.view().storeDouble(i, isIn ? 0.25 + 0.5 * static_cast<double>(i % 7) : 0);
+      }
+      graph::Graph graph("g");
+      const auto input = graph.addInput("x", {DataType::kF32, toShape(x)});
+      const auto weights = graph.addConstant(graph::Constant::own(std::move(band)), "w");
+      graph.addOutput(graph.add(ops::MatMul{transposeA, transposeB}, "n", {input, weights}));
+      EXPECT_EQ(runEach(graph), 2);
+    }
+  }
 }
 
 }  // namespace

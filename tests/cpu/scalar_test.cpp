@@ -40,6 +40,25 @@ void expectNear(float got, double expected, double scale, const std::string& whe
   }
 }
 
+// Results near both ends of f32, among others that need no care and alone; those below 2^-126 in their own digits.
+TEST(Scalar, ExponentialsNearTheEnds) {
+  const auto exponential = vectorFunction(ScalarOp::k_exp);
+  for (const float a : {-86.99f, -87.f, -87.3f, -87.33654f, -87.4f, -90.f, -103.f, -103.9f, -104.5f, -1e30f, 87.f,
+                        88.3f, 88.5f, 88.72f, 88.7229f, 89.f, 1e30f}) {
+    for (const float others : {a, 0.5f}) {
+      std::vector<float> in(4 * kLanes, others), got(in.size());
+      in[in.size() / 2] = a;
+      exponential(in.data(), nullptr, nullptr, got.data(), got.size());
+      const double expected = std::exp(static_cast<double>(a));
+      if (expected > static_cast<double>(std::numeric_limits<float>::max())) {
+        EXPECT_EQ(got[in.size() / 2], std::numeric_limits<float>::infinity()) << a;
+      } else {
+        EXPECT_NEAR(got[in.size() / 2], expected, 3e-7 * expected + 1.5e-45) << a;
+      }
+    }
+  }
+}
+
 TEST(Scalar, VectorFormsAreRight) {
   const auto a = values();
   const std::vector<float> b(a.size(), 0.75f), c(a.size(), 1.25f);

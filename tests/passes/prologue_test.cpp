@@ -17,6 +17,23 @@ TEST(FusePrologue, PointwiseInFront) {
   EXPECT_EQ(node.name, "y + z");
 }
 
+TEST(FusePrologue, ProductsOfIntegers) {
+  expectPass("fuse_prologue", R"g(input %x : i32[4,8,1]
+    input %w : i32[1,8,5]
+    %y : i32[4,8,5] = pointwise{expr="mul(x0,x1)"}(%x, %w) "y"
+    %z : i32[4,5] = reduce{op=sum axes=[1]}(%y) "z"
+    output %z
+)g",
+             "pointwise_reduce");
+  expectPass("fuse_prologue", R"g(input %x : i32[4,8,1]
+    input %w : i32[1,8,5]
+    %y : i32[4,8,5] = pointwise{expr="mul(x0,x1)"}(%x, %w) "y"
+    %z : i32[4,5] = reduce{op=max axes=[1]}(%y) "z"
+    output %z
+)g",
+             "pointwise reduce");
+}
+
 TEST(FusePrologue, WhatStays) {
   // Read elsewhere; integers; marked; no axes.
   expectPass("fuse_prologue", R"g(input %x : f32[4,8]

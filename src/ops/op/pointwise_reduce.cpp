@@ -20,6 +20,13 @@ Dims broadcastDims(std::span<const Dims> operands) {
   return result;
 }
 
+bool isProductOfInputs(const ScalarExpr& expr) {
+  if (expr.instructions.size() != 1 || expr.instructions[0].op != ScalarOp::k_mul) return false;
+  const auto& [first, second, third] = expr.instructions[0].arguments;
+  return (first == ScalarArgument::input(0) && second == ScalarArgument::input(1)) ||
+         (first == ScalarArgument::input(1) && second == ScalarArgument::input(0));
+}
+
 Facts PointwiseReduce::facts() const {
   Facts facts;
   facts.reduction = true;

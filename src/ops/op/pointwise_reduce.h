@@ -23,6 +23,9 @@ struct PointwiseReduce {
   void evaluate(const EvalContext& context) const;
 };
 
+// Whether the expression is mul(x0,x1) or mul(x1,x0).
+bool isProductOfInputs(const ScalarExpr& expr);
+
 // The common extents of broadcast operands.
 Dims broadcastDims(std::span<const Dims> operands);
 

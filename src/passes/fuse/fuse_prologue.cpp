@@ -16,7 +16,10 @@ bool fuse(Graph& graph, NodeId id, const Options& options) {
   const auto& next = graph.node(use->node);
   const auto* reduce = next.op.as<ops::Reduce>();
   const auto& type = graph.value(node.outputs[0]).type;
-  if (reduce == nullptr || next.device != node.device || !isFloating(type.dtype) || reduce->axes.empty()) return false;
+  if (reduce == nullptr || next.device != node.device || reduce->axes.empty()) return false;
+  // Of integers the products of two tensors alone: matrices that no layer multiplies.
+  const bool isProduct = ops::isProductOfInputs(pointwise->expr) && reduce->op == ops::ReduceOp::kSum;
+  if (!isFloating(type.dtype) && !isProduct) return false;
   const ops::PointwiseReduce op{pointwise->expr, reduce->op, reduce->axes, reduce->keepDims};
   if (!hasRoom(op.expr, node.inputs.size())) return false;
   const NodeId from[] = {id, use->node};

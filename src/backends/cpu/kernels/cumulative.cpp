@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/line_scan_simd.h"
 #include "backends/cpu/kernels/simd/scan_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
@@ -16,6 +17,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlock = kScanColumns;  // columns, or elements of a line
+constexpr int64_t kHalfBlock = 1024;      // columns of halves, whose sums stay in the first cache
 
 // Floating types are summed in double; integers wrap in 64 bits, then saturate.
 template <typename T>
@@ -61,6 +63,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     extent_ = x.dims[axis];
     inner_ = x.dims.count(axis + 1, x.dims.rank);
     type_ = x.dtype;
+    lineSums_ = inner_ == 1 ? lineSumsFunction(isHalf() ? DataType::kF32 : type_) : nullptr;
     return 0;
   }
 
@@ -79,6 +82,8 @@ class CumulativeInstance final : public runtime::KernelInstance {
   }
 
  private:
+  bool isHalf() const { return type_ == DataType::kF16 || type_ == DataType::kBF16; }
+
   template <typename T>
   void scan(const runtime::LaunchArguments& arguments) const {
     const auto* const x = static_cast<const T*>(arguments.inputs[0]);
@@ -99,6 +104,11 @@ class CumulativeInstance final : public runtime::KernelInstance {
       const int64_t width = std::min(block, inner_ - column);
       if (width == 1) {
         SumOf<T> sum{};
+        const int64_t low = job / blocks * extent_;  // where inner_ is 1
+        if (lineSums_ != nullptr &&
+            lineSums_(x + low, y + low, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum))
+          return;
+        sum = {};
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
       }
       scanFunctions(type_).sums(x + at, y + at, static_cast<size_t>(extent_), static_cast<size_t>(width), step,
@@ -106,55 +116,57 @@ class CumulativeInstance final : public runtime::KernelInstance {
     });
   }
 
-  // Some elements in f32 at a time; sums go on in double.
+  // In f32, some elements or rows at a time.
   void scanHalves(const runtime::LaunchArguments& arguments) const {
     const auto* const x = static_cast<const uint16_t*>(arguments.inputs[0]);
     auto* const y = static_cast<uint16_t*>(arguments.outputs[0]);
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
-    const int64_t blocks = (inner_ + kBlock - 1) / kBlock;
+    const int64_t blocks = (inner_ + kHalfBlock - 1) / kHalfBlock;
     runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 2, [&](int64_t job) {
-      const int64_t column = job % blocks * kBlock;
-      const int64_t first = op_.reverse ? extent_ - 1 : 0;
-      const int64_t at = (job / blocks * extent_ + first) * inner_ + column;
+      const int64_t column = job % blocks * kHalfBlock;
+      const int64_t at = job / blocks * extent_ * inner_ + column;
       if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);
-      halfColumns(x + at, y + at, std::min(kBlock, inner_ - column), widen, narrow);
+      halfColumns(x + at, y + at, std::min(kHalfBlock, inner_ - column), widen, narrow);
     });
   }
 
   void halfLine(const uint16_t* x, uint16_t* y, VectorFunction widen, VectorFunction narrow) const {
-    const int64_t step = op_.reverse ? -1 : 1;
     double sum = 0;
     for (int64_t first = 0; first < extent_; first += kBlock) {
       const int64_t count = std::min(kBlock, extent_ - first);
-      uint16_t halves[kBlock];
+      const int64_t at = op_.reverse ? extent_ - first - count : first;
+      const auto size = static_cast<size_t>(count);
       float values[kBlock];
-      for (int64_t i = 0; i < count; ++i) halves[i] = x[(first + i) * step];
-      widen(halves, nullptr, nullptr, values, static_cast<size_t>(count));
-      scanLine(values, values, count, 1, op_.exclusive, sum);
-      narrow(values, nullptr, nullptr, halves, static_cast<size_t>(count));
-      for (int64_t i = 0; i < count; ++i) y[(first + i) * step] = halves[i];
+      float sums[kBlock];
+      widen(x + at, nullptr, nullptr, values, size);
+      lineSums_(values, sums, size, {op_.reverse, op_.exclusive}, &sum);
+      narrow(sums, nullptr, nullptr, y + at, size);
     }
   }
 
   void halfColumns(const uint16_t* x, uint16_t* y, int64_t count, VectorFunction widen, VectorFunction narrow) const {
     const int64_t step = op_.reverse ? -inner_ : inner_;
-    double sums[kBlock] = {};
-    float values[kBlock];
+    const auto addRow = scanFunctions(DataType::kF32).addRow;
+    const auto size = static_cast<size_t>(count);
+    x += op_.reverse ? (extent_ - 1) * inner_ : 0;
+    y += op_.reverse ? (extent_ - 1) * inner_ : 0;
+    float values[kHalfBlock];
+    float lost[kHalfBlock] = {};
+    float sums[2][kHalfBlock] = {};
     for (int64_t r = 0; r < extent_; ++r, x += step, y += step) {
-      widen(x, nullptr, nullptr, values, static_cast<size_t>(count));
-      for (int64_t i = 0; i < count; ++i) {
-        const double before = sums[i];
-        sums[i] = before + static_cast<double>(values[i]);
-        values[i] = static_cast<float>(op_.exclusive ? before : sums[i]);
-      }
-      narrow(values, nullptr, nullptr, y, static_cast<size_t>(count));
+      const float* const before = sums[r % 2];
+      float* const sum = sums[(r + 1) % 2];
+      widen(x, nullptr, nullptr, values, size);
+      addRow(values, before, sum, lost, size);
+      narrow(op_.exclusive ? before : sum, nullptr, nullptr, y, size);
     }
   }
 
   ops::Cumulative op_;
   DataType type_ = DataType::kF32;
   int64_t outer_ = 0, extent_ = 0, inner_ = 0;
+  LineSumsFunction lineSums_ = nullptr;
 };
 
 }  // namespace

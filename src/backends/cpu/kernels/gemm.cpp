@@ -5,7 +5,9 @@
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/gemv_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
+#include "core/platform/threads.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
 #include "runtime/packer.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
 constexpr int64_t kJobs = 16;                // at least, where there is work for so many
 constexpr int64_t kFewRows = 2;              // that are not worth packing a matrix for
+constexpr int64_t kFewTiles = 8;             // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
@@ -25,12 +28,29 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
     const auto& b = load.constants[1];
     if (b.data != nullptr && !isConstantF32(b))
       throw Unsupported("cpu.gemm: a constant matrix of {}; expected f32", name(b.dtype));
-    isPacked = b.data != nullptr && b.dims.rank == 2;
+    isPacked = b.data != nullptr && b.dims.count(0, b.dims.rank - 2) == 1;
     if (!isPacked) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
+    findBands(static_cast<const float*>(b.data));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  // The rows of each panel that are not zeros from the ends on: matrices that resize, and banks of filters, are bands.
+  void findBands(const float* b) {
+    const int64_t width = tileGeometry().columns;
+    for (int64_t p = 0; p < panelCount(columns); ++p) {
+      const auto isZero = [&](int64_t row) {
+        for (int64_t column = p * width; column < std::min(columns, (p + 1) * width); ++column) {
+          if (b[row * depthStride() + column * columnStride()] != 0.f) return false;
+        }
+        return true;
+      };
+      Band band{0, depth};
+      while (band.begin < band.end && isZero(band.begin)) ++band.begin;
+      while (band.begin < band.end && isZero(band.end - 1)) --band.end;
+      bands.push_back(band);
+    }
+  }
   int64_t depthStride() const { return op.transposeB ? 1 : columns; }
   int64_t columnStride() const { return op.transposeB ? depth : 1; }
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
@@ -56,21 +76,15 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
                  columnStride());
   }
 
+  struct Band {
+    int64_t begin, end;
+  };
+
   ops::MatMul op;
   bool isPacked = false;
+  std::vector<Band> bands;         // of the panels of the packed matrix
   int64_t depth = 0, columns = 0;  // of the packed matrix
 };
-
-// to[r][k] = from[k][r], rows r of [first, last), by blocks that neither side has to fetch twice.
-void transposeRows(const float* from, float* to, int64_t first, int64_t last, int64_t rows, int64_t depth) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t k = 0; k < depth; k += kBlock) {
-    const int64_t end = std::min(k + kBlock, depth);
-    for (int64_t r = first; r < last; ++r) {
-      for (int64_t j = k; j < end; ++j) to[r * depth + j] = from[j * rows + r];
-    }
-  }
-}
 
 class GemmInstance final : public runtime::KernelInstance {
  public:
@@ -95,6 +109,9 @@ class GemmInstance final : public runtime::KernelInstance {
     if (isDirect_ || isColumn_) return 0;
     panelFloats_ = depth_ * tileGeometry().columns;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
+    // Few rows meet a panel as soon as it is packed, while it is in the second cache.
+    packsEach_ = !kernel_.isPacked && rows_ <= kFewTiles * tileRows && countB_ == matrices;
+    if (packsEach_) packedFloats_ = std::min<int64_t>(countB_ * panels, platform::teamSize()) * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
   }
 
@@ -105,7 +122,7 @@ class GemmInstance final : public runtime::KernelInstance {
     auto* const workspace = static_cast<float*>(arguments.workspace);
     if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
     if (isColumn_) return multiplyColumn(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
-    if (!kernel_.isPacked) {
+    if (!kernel_.isPacked && !packsEach_) {
       packB(panels, workspace);
       panels = workspace;
     }
@@ -114,6 +131,7 @@ class GemmInstance final : public runtime::KernelInstance {
       a = workspace + packedFloats_;
     }
     auto* const out = static_cast<float*>(arguments.outputs[0]);
+    if (packsEach_) return packAndMultiply(a, panels, workspace, out, arguments.inputs + 2);
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
     runJobs(matrices * each, matrices * rows_ * columns_ * depth_,
@@ -125,7 +143,7 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto& op = kernel_.op;
     depth_ = depthOf(op, b);
     columns_ = columnsOf(op, b);
-    auto matrices = matrixPairs(op, a, b, y, columns_);
+    auto matrices = matrixPairs(op, a, b, y, columns_, kernel_.isPacked);
     matrices_ = std::move(matrices.pairs);
     rows_ = matrices.rows;
     countA_ = matrices.countA;
@@ -174,54 +192,80 @@ class GemmInstance final : public runtime::KernelInstance {
   }
 
   void packB(const float* b, float* to) const {
+    const int64_t panels = countB_ * panelCount(columns_);
+    runJobs(panels, panels * panelFloats_, [&](int64_t i) { packPanel(b, i, to + i * panelFloats_); });
+  }
+  // Panel i of all matrices.
+  void packPanel(const float* b, int64_t i, float* to) const {
     const int64_t width = tileGeometry().columns;
     const int64_t panels = panelCount(columns_);
     const bool transposed = kernel_.op.transposeB;
-    runJobs(countB_ * panels, countB_ * panels * panelFloats_, [&](int64_t i) {
-      const int64_t column = i % panels * width;
-      const auto* const from = b + i / panels * depth_ * columns_ + column * (transposed ? depth_ : 1);
-      packPanelsInto(
-          {from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1},
-          to + i * panelFloats_, 0);
+    const int64_t column = i % panels * width;
+    const auto* const from = b + i / panels * depth_ * columns_ + column * (transposed ? depth_ : 1);
+    packPanelsInto(
+        {from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1}, to, 0);
+  }
+
+  // All rows of a matrix by one panel after another, each of which is packed where the thread had the one before.
+  void packAndMultiply(const float* a, const float* b, float* workspace, float* out, void* const* extras) const {
+    const int64_t panels = panelCount(columns_);
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    runJobs(matrices * panels, matrices * rows_ * columns_ * depth_, [&](int64_t i, int place) {
+      const int64_t matrix = i / panels;
+      const auto& pair = matrices_[static_cast<size_t>(matrix)];
+      float* const panel = workspace + place * panelFloats_;
+      packPanel(b, pair.b * panels + i % panels, panel);
+      multiplyPanel(matrix, a + pair.a * rows_ * depth_, {0, rows_}, i % panels, panel, out, extras);
     });
   }
 
   void transposeA(const float* a, float* to) const {
     constexpr int64_t kRows = 32;  // of a job
     const int64_t pieces = (rows_ + kRows - 1) / kRows;
+    const auto transpose = transposeFunctions(sizeof(float)).transpose;
     runJobs(countA_ * pieces, countA_ * rows_ * depth_, [&](int64_t i) {
       const int64_t first = i % pieces * kRows;
       const int64_t matrix = i / pieces * rows_ * depth_;
-      transposeRows(a + matrix, to + matrix, first, std::min(first + kRows, rows_), rows_, depth_);
+      transpose(a + matrix + first, static_cast<size_t>(rows_), to + matrix + first * depth_,
+                static_cast<size_t>(depth_), static_cast<size_t>(depth_),
+                static_cast<size_t>(std::min(kRows, rows_ - first)));
     });
   }
 
   void job(int64_t matrix, int64_t index, const float* a, const float* panels, float* out, void* const* extras) const {
-    const auto [tileRows, tileColumns] = tileGeometry();
     const auto& pair = matrices_[static_cast<size_t>(matrix)];
     a += pair.a * rows_ * depth_;
     panels += pair.b * panelCount(columns_) * panelFloats_;
     // Blocks and tiles are of nearly as many rows each: one of one or two rows would wait for its own sums.
-    const int64_t firstRow = rows_ * (index / chunks_) / blocks_;
-    const int64_t rows = rows_ * (index / chunks_ + 1) / blocks_ - firstRow;
-    const int64_t tiles = (rows + tileRows - 1) / tileRows;
+    const Rows rows{rows_ * (index / chunks_) / blocks_, rows_ * (index / chunks_ + 1) / blocks_};
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
-    const auto& functions = tileFunctions();
-    for (int64_t p = firstPanel; p < lastPanel; ++p) {
-      TileCall call;
-      call.depth = depth_;
-      call.panel = panels + p * panelFloats_;
-      call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
-      for (int64_t tile = 0; tile < tiles; ++tile) {
-        const int64_t row = firstRow + rows * tile / tiles;
-        const int count = static_cast<int>(firstRow + rows * (tile + 1) / tiles - row);
-        const float* sources[kMaxTileRows];
-        for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_;
-        call.sources = sources;
-        epilogue_.run(functions[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
-                      p * tileColumns, columns_);
-      }
+    for (int64_t p = firstPanel; p < lastPanel; ++p)
+      multiplyPanel(matrix, a, rows, p, panels + p * panelFloats_, out, extras);
+  }
+
+  struct Rows {
+    int64_t begin, end;
+  };
+  // Rows of the matrix `a` by panel p.
+  void multiplyPanel(int64_t matrix, const float* a, Rows all, int64_t p, const float* panel, float* out,
+                     void* const* extras) const {
+    const auto [tileRows, tileColumns] = tileGeometry();
+    const int64_t rows = all.end - all.begin;
+    const int64_t tiles = (rows + tileRows - 1) / tileRows;
+    const auto band = kernel_.isPacked ? kernel_.bands[static_cast<size_t>(p)] : GemmKernel::Band{0, depth_};
+    TileCall call;
+    call.depth = band.end - band.begin;
+    call.panel = panel + band.begin * tileColumns;
+    call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const int64_t row = all.begin + rows * tile / tiles;
+      const int count = static_cast<int>(all.begin + rows * (tile + 1) / tiles - row);
+      const float* sources[kMaxTileRows];
+      for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_ + band.begin;
+      call.sources = sources;
+      epilogue_.run(tileFunctions()[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
+                    p * tileColumns, columns_);
     }
   }
 
@@ -231,8 +275,9 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
-  bool isDirect_ = false;  // multiplyRows()
-  bool isColumn_ = false;  // multiplyColumn()
+  bool isDirect_ = false;   // multiplyRows()
+  bool isColumn_ = false;   // multiplyColumn()
+  bool packsEach_ = false;  // packAndMultiply()
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/pointwise_reduce.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
+#include "backends/cpu/kernels/simd/column_products_simd.h"
 #include "backends/cpu/kernels/simd/row_simd.h"
 #include "core/platform/threads.h"
 
@@ -29,10 +30,10 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
     factors_ = factorsOf(op_.expr);
-    sumsProducts_ = sums() && loops_.byRows && factors_[0] >= 0;
+    sumsProducts_ = sums() && factors_[0] >= 0;
     for (size_t k = 0; k < inputs_; ++k) {
-      sumsProducts_ =
-          sumsProducts_ && shapes.inputs[k].dtype == DataType::kF32 && loops_.reduced.strides[k + 1].back() == 1;
+      const bool isInPlace = !loops_.byRows || loops_.reduced.strides[k + 1].back() == 1;
+      sumsProducts_ = sumsProducts_ && shapes.inputs[k].dtype == DataType::kF32 && isInPlace;
     }
     elementBytes_.clear();
     for (const auto& input : shapes.inputs) elementBytes_.push_back(bits(input.dtype) / 8);
@@ -235,14 +236,30 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     return total;
   }
 
+  // Of two inputs as they lie: along the columns each walks by steps of 1 or stands still.
+  void addColumnProducts(const Place& place, size_t width, double* totals) const {
+    const auto add = cpu::addProducts();
+    for (int64_t row = 0; reducedCount_ > 0 && row < loops_.reduced.outer(); ++row) {
+      std::array<const char*, kMost> in{};
+      step(place, loops_.reduced, row, 0, in);
+      const auto factor = [&](size_t k) {
+        const auto input = static_cast<size_t>(factors_[k]);
+        return FloatOperand{reinterpret_cast<const float*>(in[input]), loops_.reduced.strides[input + 1].back(),
+                            loops_.kept.strides[input + 1].back() == 1};
+      };
+      add(factor(0), factor(1), static_cast<size_t>(loops_.reduced.inner()), width, totals);
+    }
+  }
+
   void addColumns(const Place& place, float* out, int64_t width, char* scratch) const {
     double totals[PointwiseRunner::kBlock];
     std::fill_n(totals, width, start());
+    if (sumsProducts_) addColumnProducts(place, static_cast<size_t>(width), totals);
     std::array<const char*, kMost> in{};
     std::array<int64_t, kMost> strides{};
     stridesOfRun(loops_.kept, strides);
     const int64_t inner = loops_.reduced.inner();
-    for (int64_t i = 0; i < reducedCount_; ++i) {
+    for (int64_t i = 0; !sumsProducts_ && i < reducedCount_; ++i) {
       step(place, loops_.reduced, i / inner, i % inner, in);
       const auto* values = static_cast<const float*>(runner_.values(in.data(), strides.data(), width, scratch));
       if (sums()) {

@@ -54,8 +54,7 @@ class ReduceInstance final : public runtime::KernelInstance {
     for (const int64_t extent : axes_.reduced.extents) reducedCount_ *= extent;
     // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
     byColumns_ = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && axes_.kept.inner() > 1;
-    byRows_ = !byColumns_ && widen_ == nullptr && axes_.reduced.outer() == 1 && axes_.reduced.strides[0].back() == 1 &&
-              outputs_ >= kManyOutputs;
+    byRows_ = !byColumns_ && widen_ == nullptr && axes_.reduced.strides[0].back() == 1 && outputs_ >= kManyOutputs;
     pieces_ = 1;
     units_ = axes_.reduced.outer() > 1 ? axes_.reduced.outer() : axes_.reduced.inner();
     if (!byColumns_ && outputs_ < kManyOutputs) {
@@ -105,28 +104,34 @@ class ReduceInstance final : public runtime::KernelInstance {
             offsets[0] + output % inner * axes_.kept.strides[0].back()};
   }
 
+  // Rows of several outputs that lie behind each other are read one after another, and then those of the next place of
+  // the outer reduced axes.
   void launchRows(const char* in, char* out) const {
     const int64_t inner = axes_.kept.inner();
-    const int64_t block =
-        std::min(inner, std::clamp<int64_t>(kGrain / std::max<int64_t>(1, reducedCount_), 1, kColumns));
+    const int64_t row = axes_.reduced.inner();
+    const int64_t block = std::min(inner, std::clamp<int64_t>(kGrain / std::max<int64_t>(1, row), 1, kColumns));
     const int64_t blocks = (inner + block - 1) / block;
     const int64_t step = axes_.kept.strides[1].back();
     const int64_t outStep = axes_.kept.strides[0].back();
-    platform::parallelFor(axes_.kept.outer() * blocks,
-                          std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
-                          [&](int64_t begin, int64_t end) {
-                            alignas(64) char values[kColumns * kAccumulator];
-                            for (int64_t i = begin; i < end; ++i) {
-                              int64_t offsets[2];
-                              axes_.kept.offsets(i / blocks, offsets);
-                              const int64_t first = i % blocks * block;
-                              const int64_t count = std::min(block, inner - first);
-                              functions_.start(values, static_cast<size_t>(count));
-                              functions_.rows(in + (offsets[1] + first * step) * bytes_, static_cast<size_t>(step),
-                                              static_cast<size_t>(count), static_cast<size_t>(reducedCount_), values);
-                              store(values, count, out + (offsets[0] + first * outStep) * bytes_, outStep);
-                            }
-                          });
+    platform::parallelFor(
+        axes_.kept.outer() * blocks, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, reducedCount_ * block)),
+        [&](int64_t begin, int64_t end) {
+          alignas(64) char values[kColumns * kAccumulator];
+          for (int64_t i = begin; i < end; ++i) {
+            int64_t offsets[2];
+            axes_.kept.offsets(i / blocks, offsets);
+            const int64_t first = i % blocks * block;
+            const int64_t count = std::min(block, inner - first);
+            functions_.start(values, static_cast<size_t>(count));
+            for (int64_t place = 0; reducedCount_ > 0 && place < axes_.reduced.outer(); ++place) {
+              int64_t offset = 0;
+              axes_.reduced.offsets(place, &offset);
+              functions_.rows(in + (offsets[1] + first * step + offset) * bytes_, static_cast<size_t>(step),
+                              static_cast<size_t>(count), static_cast<size_t>(row), values);
+            }
+            store(values, count, out + (offsets[0] + first * outStep) * bytes_, outStep);
+          }
+        });
   }
 
   void launchColumns(const char* in, char* out) const {

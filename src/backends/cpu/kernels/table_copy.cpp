@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/copy_simd.h"
 #include "backends/cpu/kernels/simd/table_pick_simd.h"
 #include "core/error.h"
 #include "ops/op/resize.h"
@@ -85,6 +86,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
     if (last < 0) runs_ = {{0, 0, 1, 1}};
     outer_ = y.dims.count(0, std::max(last, 0));
     width_ = last < 0 ? 1 : y.dims[last];
+    period_ = tables_.empty() ? 0 : periodOf(tables_.back());
     return 0;
   }
 
@@ -93,9 +95,19 @@ class TableCopyInstance final : public runtime::KernelInstance {
     auto* const to = static_cast<char*>(arguments.outputs[0]);
     constexpr int64_t kPiece = 1 << 15;  // bytes of a job
     const int64_t rowBytes = width_ * bytes_;
-    const int64_t rows = std::clamp<int64_t>(kPiece / std::max<int64_t>(1, rowBytes), 1, std::max<int64_t>(1, outer_));
-    runJobs((outer_ + rows - 1) / rows, outer_ * width_ * std::max<int64_t>(1, bytes_ / 16),
-            [&](int64_t job) { copyRows(from, to, job * rows, std::min(outer_, (job + 1) * rows)); });
+    const int64_t all = period_ == 0 ? outer_ : period_;
+    const int64_t rows = std::clamp<int64_t>(kPiece / std::max<int64_t>(1, rowBytes), 1, std::max<int64_t>(1, all));
+    const int64_t pieces = (all + rows - 1) / rows;
+    const int64_t lines = period_ == 0 ? 1 : outer_ / static_cast<int64_t>(tables_.back().size());
+    runJobs(pieces * lines, outer_ * width_ * std::max<int64_t>(1, bytes_ / 16), [&](int64_t job) {
+      const int64_t begin = job % pieces * rows;
+      const int64_t end = std::min(all, begin + rows);
+      if (period_ == 0) return copyRows(from, to, begin, end);
+      const auto extent = static_cast<int64_t>(tables_.back().size());
+      const int64_t line = job / pieces * extent;
+      copyRows(from, to, line + begin, line + end);
+      repeatRows(to + line * rowBytes, begin, end, extent);
+    });
   }
 
  private:
@@ -114,7 +126,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
       const int64_t offset = base + (tables_.empty() ? 0 : tables_.back()[static_cast<size_t>(i)]);
       char* const target = to + row * rowBytes;
       if (offset == before) {
-        std::memcpy(target, target - rowBytes, static_cast<size_t>(rowBytes));
+        copyPiece_(target - rowBytes, target, static_cast<size_t>(rowBytes));
       } else {
         copyRow(from + offset, target);
       }
@@ -124,6 +136,23 @@ class TableCopyInstance final : public runtime::KernelInstance {
       base = baseOf((row + 1) / inner);
     }
   }
+  // After how many rows the last outer axis repeats itself; 0 where it does not or they are few.
+  int64_t periodOf(const std::vector<int64_t>& table) const {
+    constexpr int64_t kLeast = 1 << 13;  // bytes
+    const auto again = table.empty() ? table.end() : std::find(table.begin() + 1, table.end(), table[0]);
+    const auto period = again - table.begin();
+    const bool repeats = again != table.end() && std::equal(again, table.end(), table.begin());
+    return repeats && period * width_ * bytes_ >= kLeast ? period : 0;
+  }
+  // Rows [begin, end) of a line, while they are in the cache, to where the line repeats them.
+  void repeatRows(char* line, int64_t begin, int64_t end, int64_t extent) const {
+    const int64_t rowBytes = width_ * bytes_;
+    for (int64_t first = begin + period_; first < extent; first += period_) {
+      const int64_t count = std::min(end - begin, extent - first);
+      std::memcpy(line + first * rowBytes, line + begin * rowBytes, static_cast<size_t>(count * rowBytes));
+    }
+  }
+
   // Where a line along the last outer axis begins in the input.
   int64_t baseOf(int64_t line) const {
     int64_t offset = 0;
@@ -170,7 +199,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
     for (size_t i = 0; i < indices_.size(); ++i) std::memcpy(to + i * size, from + indices_[i] * bytes_, size);
     for (const auto& run : runs_) {
       if (run.step == 1) {
-        std::memcpy(to + run.to * bytes_, from + run.from * bytes_, static_cast<size_t>(run.count * bytes_));
+        copyPiece_(from + run.from * bytes_, to + run.to * bytes_, static_cast<size_t>(run.count * bytes_));
         continue;
       }
       for (int64_t i = 0; i < run.count; ++i)
@@ -185,7 +214,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
       T* const target = to + run.to;
       const T* const source = from + run.from;
       if (run.step == 1) {
-        std::memcpy(target, source, static_cast<size_t>(run.count) * sizeof(T));
+        copyPiece_(source, target, static_cast<size_t>(run.count) * sizeof(T));
       } else if (run.step == 0) {
         std::fill_n(target, run.count, *source);
       } else {
@@ -198,9 +227,11 @@ class TableCopyInstance final : public runtime::KernelInstance {
   std::vector<std::vector<int64_t>> tables_;  // bytes, per outer axis and position
   std::vector<int64_t> indices_;              // of the innermost axis, where it has no long runs
   std::vector<Run> runs_;
-  TablePick pick_;     // in place of both
+  TablePick pick_;  // in place of both
+  CopyRowFunction copyPiece_ = copyRowFunction();
   int64_t bytes_ = 4;  // of an element, with the axes that are copied whole
   int64_t outer_ = 0, width_ = 1;
+  int64_t period_ = 0;
 };
 
 std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {

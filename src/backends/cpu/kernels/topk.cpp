@@ -120,6 +120,7 @@ class TopKInstance final : public runtime::KernelInstance {
         k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ > 1 && extent_ <= std::numeric_limits<int32_t>::max()
             ? topColumnsFunction(type_)
             : nullptr;
+    isRanked_ = computedIn_ != DataType::kI64 && extent_ <= static_cast<int64_t>(kMostRanked) && k_ * 4 > extent_;
     if (topColumns_ != nullptr) return 0;
     if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
     return static_cast<size_t>(lineBytes_ * jobs_);
@@ -265,6 +266,12 @@ class TopKInstance final : public runtime::KernelInstance {
     auto* const best = reinterpret_cast<Key*>(keys);
     if (k_ == 1) {
       best[0] = keyOf(T{}, bestOf(values), false);
+    } else if (isRanked_) {
+      if constexpr (std::is_same_v<Key, uint64_t>) {
+        uint64_t all[kMostRanked];
+        for (int64_t i = 0; i < extent_; ++i) all[i] = keyOf(values[i], i, op_.largest);
+        rank_(all, static_cast<size_t>(extent_), static_cast<size_t>(k_), best);
+      }
     } else {
       select(
           best, extent_, k_, [&](int64_t i) { return keyOf(values[i], i, op_.largest); },
@@ -274,12 +281,31 @@ class TopKInstance final : public runtime::KernelInstance {
           });
     }
     const int64_t to = line / inner_ * k_ * inner_ + line % inner_;
-    auto* const out = static_cast<char*>(arguments.outputs[0]);
-    for (int64_t j = 0; j < k_; ++j) {
+    if (op_.indexType == DataType::kI64) {
+      storeBest(best, source, arguments, to, static_cast<int64_t*>(arguments.outputs[1]));
+    } else {
+      storeBest(best, source, arguments, to, static_cast<int32_t*>(arguments.outputs[1]));
+    }
+  }
+
+  // The elements of a line and their indices.
+  template <typename Key, typename Index>
+  void storeBest(const Key* best, const char* source, const runtime::LaunchArguments& arguments, int64_t to,
+                 Index* indices) const {
+    switch (bytes_) {
+      case 1: return storeElements<uint8_t>(best, source, arguments.outputs[0], to, indices);
+      case 2: return storeElements<uint16_t>(best, source, arguments.outputs[0], to, indices);
+      case 4: return storeElements<uint32_t>(best, source, arguments.outputs[0], to, indices);
+      default: return storeElements<uint64_t>(best, source, arguments.outputs[0], to, indices);
+    }
+  }
+  template <typename Element, typename Key, typename Index>
+  void storeElements(const Key* best, const char* source, void* out, int64_t to, Index* indices) const {
+    const auto* const from = reinterpret_cast<const Element*>(source);
+    for (int64_t j = 0; j < k_; ++j, to += inner_) {
       const int64_t index = indexOf(best[j]);
-      const int64_t at = to + j * inner_;
-      std::memcpy(out + at * bytes_, source + index * bytes_, static_cast<size_t>(bytes_));
-      storeInt(op_.indexType, arguments.outputs[1], at, index);
+      static_cast<Element*>(out)[to] = from[index];
+      indices[to] = static_cast<Index>(index);
     }
   }
 
@@ -321,6 +347,8 @@ class TopKInstance final : public runtime::KernelInstance {
   ScanFunctions scan_;
   TopColumnsFunction topColumns_ = nullptr;
   bool byColumns_ = false, areShort_ = false, isHalf_ = false;
+  bool isRanked_ = false;  // most of a short line
+  RankFunction rank_ = rankFunction();
 };
 
 }  // namespace

@@ -19,8 +19,9 @@ struct MatrixPairs {
 };
 
 // `columns`: of the result.
-inline MatrixPairs matrixPairs(const ops::MatMul& op, const Dims& a, const Dims& b, const Dims& y, int64_t columns) {
-  if (b.rank == 2 && !op.transposeA)  // all rows meet the one matrix
+inline MatrixPairs matrixPairs(const ops::MatMul& op, const Dims& a, const Dims& b, const Dims& y, int64_t columns,
+                               bool isOne = false) {
+  if ((isOne || b.rank == 2) && !op.transposeA)  // all rows meet the one matrix
     return {{{0, 0}}, columns == 0 ? 0 : y.count() / columns, 1, 1};
   const auto leading = [](Dims dims) {
     dims.rank -= 2;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/simd/copy_simd.h"
 #include "core/error.h"
 #include "core/outer_walk.h"
 #include "core/platform/threads.h"
@@ -18,6 +19,19 @@ constexpr int64_t kLongBand = 2048;  // where the destination's is short
 constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
 constexpr int64_t kLongRow = 16;  // worth a call
+
+// A row, `count` times behind each other: what is there is copied, twice as much each time while that is near.
+template <typename T>
+void repeat(const T* from, T* to, int64_t width, int64_t count) {
+  constexpr int64_t kNear = 1 << 16;  // bytes
+  const auto bytes = static_cast<int64_t>(sizeof(T)) * width;
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+  for (int64_t done = 1; done < count;) {
+    const int64_t next = std::min({done, count - done, std::max<int64_t>(1, kNear / bytes)});
+    std::memcpy(to + done * width, to, static_cast<size_t>(next * bytes));
+    done += next;
+  }
+}
 
 int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
 int64_t bandOf(int64_t inner) { return inner <= 16 ? kLongBand : kBand; }
@@ -104,12 +118,17 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
     const auto each = [&](auto&& copyRow) {
       for (; row < stop; ++row, out += toNext, in += fromNext) copyRow(out, in);
     };
-    if (dense && inner == 8) {
+    if (dense && fromNext == 0 && toNext == inner && stop - row > 1) {
+      repeat(in, out, inner, stop - row);
+      row = stop;
+    } else if (dense && inner == 8) {
       each([](T* a, const T* b) { std::memcpy(a, b, 8 * sizeof(T)); });  // channels of a block: without a call
     } else if (dense && inner == 16) {
       each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
     } else if (dense) {
-      each([&](T* a, const T* b) { std::memcpy(a, b, static_cast<size_t>(inner) * sizeof(T)); });
+      each([copyRow = copyRowFunction(), bytes = static_cast<size_t>(inner) * sizeof(T)](T* a, const T* b) {
+        copyRow(b, a, bytes);
+      });
     } else if (toStep == 1 && inner >= kLongRow) {
       each([&](T* a, const T* b) { functions_.pick(b, fromStep, a, static_cast<size_t>(inner)); });
     } else {

@@ -77,6 +77,27 @@ void cast(const void* va, const void*, const void*, void* vo, size_t count) {
   }
 }
 
+// f32 to a byte: bounds and a narrowing by vectors, of which the compiler makes masks and scalars.
+template <typename To>
+void intoByte(const void* va, const void*, const void*, void* vo, size_t count) {
+  const float* HWY_RESTRICT a = static_cast<const float*>(va);
+  To* HWY_RESTRICT out = static_cast<To*>(vo);
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> whole32;
+  const hn::Rebind<To, decltype(d)> bytes;
+  const auto low = hn::Set(d, static_cast<float>(std::numeric_limits<To>::min()));
+  const auto high = hn::Set(d, static_cast<float>(std::numeric_limits<To>::max()));
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto v = hn::LoadU(d, a + i);
+    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+    hn::StoreU(hn::DemoteTo(bytes, hn::ConvertTo(whole32, hn::Min(high, hn::Max(low, number)))), bytes, out + i);
+  }
+#endif
+  for (; i < count; ++i) out[i] = whole<To>(a[i]);
+}
+
 template <typename To>
 void wrap(const void* va, const void*, const void*, void* vo, size_t count) {
   const int64_t* HWY_RESTRICT a = static_cast<const int64_t*>(va);
@@ -173,6 +194,8 @@ VectorFunction findCast(DataType from, DataType to) {
   if (from == DataType::kF32 && to == DataType::kBF16) return casts::intoBfloat;
   if (to == DataType::kF32 && from == DataType::kF16) return casts::fromHalf;
   if (to == DataType::kF32 && from == DataType::kBF16) return casts::fromBfloat;
+  if (from == DataType::kF32 && to == DataType::kU8) return casts::intoByte<uint8_t>;
+  if (from == DataType::kF32 && to == DataType::kI8) return casts::intoByte<int8_t>;
   switch (from) {
     case DataType::kF32: return casts::findFrom<float>(to);
     case DataType::kI64: return casts::findFrom<int64_t>(to);

@@ -24,23 +24,26 @@ HWY_INLINE void columns(const float* a, const float* b, int64_t step, int64_t de
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sums[kVectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
   for (int64_t k = 0; k < depth; ++k, b += step) {
     const V factor = hn::Set(d, a[k]);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       __builtin_prefetch(b + kAhead * step + v * lanes);
       sums[v] = hn::MulAdd(factor, hn::LoadU(d, b + v * lanes), sums[v]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, out + v * lanes);
 }
 
 void multiply(const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   int64_t j = 0;
+  if constexpr (HWY_TARGET <= HWY_AVX3) {  // whose registers hold so many sums
+    for (; j + 16 * lanes <= count; j += 16 * lanes) columns<16>(a, b + j, step, depth, out + j);
+  }
   for (; j + 8 * lanes <= count; j += 8 * lanes) columns<8>(a, b + j, step, depth, out + j);
   for (; j + lanes <= count; j += lanes) columns<1>(a, b + j, step, depth, out + j);
   for (; j < count; ++j) {

@@ -187,6 +187,15 @@ void addLines(const float* const* lines, size_t number, float start, float* HWY_
     hn::StoreU(a, d, y + i);
     hn::StoreU(b, d, y + i + lanes);
   }
+  if (i < count && count >= lanes) {  // the last vector shares results with the one before
+    for (; i < count; i += lanes) {
+      const size_t at = std::min(i, count - lanes);
+      V sum = hn::Set(d, start);
+      for (size_t line = 0; line < number; ++line) sum = hn::Add(sum, hn::LoadU(d, lines[line] + at));
+      hn::StoreU(sum, d, y + at);
+    }
+    return;
+  }
   const hn::CappedTag<float, 4> few;
   for (const size_t some = hn::Lanes(few); i + some <= count; i += some) {
     auto sum = hn::Set(few, start);

@@ -12,9 +12,12 @@ constexpr size_t kScanColumns = 2048;  // at most, at once
 
 struct ScanFunctions {
   // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
-  // next row is `step` elements on, which may be negative. f32 is summed in double, up to 8 rows in f32; integers wrap
-  // in 64 bits, then saturate.
+  // next row is `step` elements on, which may be negative. f32 is summed with what rounding lost beside it;
+  // integers wrap in 64 bits, then saturate.
   void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, bool exclusive) = nullptr;
+  // One more row of f32: `to` becomes `before` and x, less what `lost` says that earlier sums lost, which is kept in
+  // it.
+  void (*addRow)(const float* x, const float* before, float* to, float* lost, size_t count) = nullptr;
   // indices[k] of the first best element of column k, the next row `step` elements on. NaN is above all numbers.
   void (*best)(const void* x, size_t rows, size_t count, size_t step, bool largest, int64_t* indices) = nullptr;
   // The first of the elements [first, count) that is better than `limit`; `count` if none is.

@@ -9,6 +9,7 @@
 // clang-format on
 
 #include <bit>
+#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/topk_simd.h"
@@ -88,7 +89,36 @@ void columns(const void* vx, size_t step, size_t extent, size_t count, size_t k,
   for (size_t i = 0; i < k * kTopColumns; ++i) result[i] = rows[i];
 }
 
+void rank(const uint64_t* HWY_RESTRICT numbers, size_t count, size_t k, uint64_t* HWY_RESTRICT sorted) {
+  const hn::ScalableTag<int64_t> d;
+  const size_t lanes = hn::Lanes(d);
+  constexpr uint64_t kSign = uint64_t{1} << 63;  // comparisons are those of signed numbers
+  alignas(64) int64_t ordered[kMostRanked];
+  const size_t whole = (count + lanes - 1) / lanes * lanes;
+  for (size_t i = 0; i < count; ++i) ordered[i] = static_cast<int64_t>(numbers[i] ^ kSign);
+  for (size_t i = count; i < kMostRanked; ++i) ordered[i] = std::numeric_limits<int64_t>::max();
+  constexpr size_t kTogether = 4;
+  for (size_t i = 0; i < count; i += kTogether) {
+    hn::Vec<decltype(d)> number[kTogether], smaller[kTogether];
+    for (size_t n = 0; n < kTogether; ++n) {
+      number[n] = hn::Set(d, ordered[i + n]);
+      smaller[n] = hn::Zero(d);
+    }
+    for (size_t j = 0; j < whole; j += lanes) {
+      const auto all = hn::Load(d, ordered + j);
+      for (size_t n = 0; n < kTogether; ++n)
+        smaller[n] = hn::Sub(smaller[n], hn::VecFromMask(d, hn::Lt(all, number[n])));  // a truth is -1
+    }
+    for (size_t n = 0; n < kTogether && i + n < count; ++n) {
+      const auto place = static_cast<size_t>(hn::GetLane(hn::SumOfLanes(d, smaller[n])));
+      if (place < k) sorted[place] = numbers[i + n];
+    }
+  }
+}
+
 }  // namespace top
+
+RankFunction findRank() { return top::rank; }
 
 TopColumnsFunction findTopColumns(DataType type) {
   switch (type) {
@@ -109,10 +139,12 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findTopColumns);
+TENON_SIMD_TABLE(findRank);
 
 }  // namespace
 
 TopColumnsFunction topColumnsFunction(DataType type) { return TENON_SIMD_BEST(findTopColumns)(type); }
+RankFunction rankFunction() { return TENON_SIMD_BEST(findRank)(); }
 
 }  // namespace tenon::backends::cpu
 #endif

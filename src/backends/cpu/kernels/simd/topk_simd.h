@@ -1,4 +1,4 @@
-// The best elements of columns that lie side by side, compiled for every SIMD width.
+// The best elements of columns that lie side by side, and of short lines, compiled for every SIMD width.
 #pragma once
 
 #include <cstddef>
@@ -19,5 +19,12 @@ using TopColumnsFunction = void (*)(const void* x, size_t step, size_t extent, s
 
 // Of f32, i32, i8, u8 and bool; null for other types.
 TopColumnsFunction topColumnsFunction(DataType type);
+
+constexpr size_t kMostRanked = 128;
+
+// The k smallest of `count` numbers, of which no two are equal, in order: each number's place is how many are smaller.
+// For k of nearly `count`, and at most kMostRanked numbers, which have room for that many.
+using RankFunction = void (*)(const uint64_t* numbers, size_t count, size_t k, uint64_t* sorted);
+RankFunction rankFunction();
 
 }  // namespace tenon::backends::cpu

@@ -100,10 +100,36 @@ BINARY(subtractFrom, R, static_cast<U>(b) - static_cast<U>(a))
 BINARY(multiply, R, static_cast<U>(a) * static_cast<U>(b))
 BINARY(least, R, b < a ? b : a)
 BINARY(most, R, b > a ? b : a)
-BINARY(both, uint8_t, (a != 0) & (b != 0))
-BINARY(either, uint8_t, (a != 0) | (b != 0))
-BINARY(differs, uint8_t, (a != 0) != (b != 0))
-BINARY(agree, uint8_t, (a != 0) == (b != 0))
+BINARY(bothOf, uint8_t, (a != 0) & (b != 0))
+BINARY(eitherOf, uint8_t, (a != 0) | (b != 0))
+BINARY(differOf, uint8_t, (a != 0) != (b != 0))
+BINARY(agreeOf, uint8_t, (a != 0) == (b != 0))
+
+// The same of bytes, for which the compiler makes masks bit by bit: truths are 0 or 1 by a minimum.
+#define TRUTHS(name, others, expression)                                              \
+  template <typename T, bool kSame = false>                                           \
+  void name(const void* va, const void* vb, const void* vc, void* vo, size_t count) { \
+    if constexpr (sizeof(T) != 1) return others<T, kSame>(va, vb, vc, vo, count);     \
+    namespace hn = hwy::HWY_NAMESPACE;                                                \
+    const hn::ScalableTag<uint8_t> d;                                                 \
+    const auto one = hn::Set(d, uint8_t{1});                                          \
+    const uint8_t* HWY_RESTRICT pa = static_cast<const uint8_t*>(va);                 \
+    const uint8_t* HWY_RESTRICT pb = static_cast<const uint8_t*>(vb);                 \
+    uint8_t* HWY_RESTRICT out = static_cast<uint8_t*>(vo);                            \
+    const auto same = hn::Min(hn::Set(d, kSame ? *pb : uint8_t{0}), one);             \
+    size_t i = 0;                                                                     \
+    for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {                            \
+      const auto a = hn::Min(hn::LoadU(d, pa + i), one);                              \
+      const auto b = kSame ? same : hn::Min(hn::LoadU(d, pb + i), one);               \
+      hn::StoreU(expression, d, out + i);                                             \
+    }                                                                                 \
+    others<T, kSame>(pa + i, kSame ? pb : pb + i, vc, out + i, count - i);            \
+  }
+TRUTHS(both, bothOf, hn::And(a, b))
+TRUTHS(either, eitherOf, hn::Or(a, b))
+TRUTHS(differs, differOf, hn::Xor(a, b))
+TRUTHS(agree, agreeOf, hn::Xor(hn::Xor(a, b), one))
+#undef TRUTHS
 BINARY(equal, uint8_t, a == b)
 BINARY(greater, uint8_t, a > b)
 BINARY(less, uint8_t, a < b)
@@ -214,6 +240,41 @@ void division(const void* va, const void* vb, const void*, void* vo, size_t coun
   divideInReal<Result>(pa, pb, out, count);
 }
 
+// Powers by squares, bit by bit of the exponents, as far as some of them have bits. Negative ones leave 1 and -1 alone.
+template <typename T>
+void power(const void* va, const void* vb, const void*, void* vo, size_t count) {
+  using U = WrappingOf<T>;
+  constexpr size_t kSome = 64;
+  const T* HWY_RESTRICT pa = static_cast<const T*>(va);
+  const T* HWY_RESTRICT pb = static_cast<const T*>(vb);
+  T* HWY_RESTRICT out = static_cast<T*>(vo);
+  for (size_t first = 0; first < count; first += kSome, pa += kSome, pb += kSome, out += kSome) {
+    const size_t some = count - first < kSome ? count - first : kSome;
+    U result[kSome], base[kSome], exponent[kSome];
+    U all = 0;
+    for (size_t i = 0; i < some; ++i) {
+      result[i] = 1;
+      base[i] = static_cast<U>(pa[i]);
+      exponent[i] = pb[i] < 0 ? U(0) : static_cast<U>(pb[i]);
+      all = static_cast<U>(all | exponent[i]);
+    }
+    for (; all != 0; all = static_cast<U>(all >> 1)) {
+      for (size_t i = 0; i < some; ++i) {
+        const U more = static_cast<U>(result[i] * base[i]);
+        result[i] = (exponent[i] & 1) != 0 ? more : result[i];
+        base[i] = static_cast<U>(base[i] * base[i]);
+        exponent[i] = static_cast<U>(exponent[i] >> 1);
+      }
+    }
+    for (size_t i = 0; i < some; ++i) {
+      const T a = pa[i];
+      const T turned = (pb[i] & 1) != 0 ? a : T(1);  // of -1
+      const T inverse = a == 1 ? T(1) : (a == static_cast<T>(-1) ? turned : T(0));
+      out[i] = pb[i] < 0 ? inverse : static_cast<T>(result[i]);
+    }
+  }
+}
+
 #undef UNARY
 #undef BINARY
 #undef TERNARY
@@ -251,6 +312,7 @@ VectorFunction findInteger(ops::ScalarOp op) {
     case ScalarOp::k_floor_div: return division<FloorDivide, T>;
     case ScalarOp::k_mod: return division<FloorModulo, T>;
     case ScalarOp::k_fmod: return division<TruncatedModulo, T>;
+    case ScalarOp::k_pow: return power<T>;
     case ScalarOp::k_min: return least<T>;
     case ScalarOp::k_max: return most<T>;
     case ScalarOp::k_fma: return multiplyAdd<T>;

@@ -1,0 +1,32 @@
+// Sums of products of integers, compiled for every SIMD width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/dtype.h"
+
+namespace tenon::backends::cpu {
+
+constexpr size_t kProductColumns = 32;  // at most, at once
+
+// An operand of products: the step to the next one of the sum and, where that is 0 or 1, to the next sum.
+struct ProductOperand {
+  const void* at = nullptr;
+  int64_t step = 0;
+  int64_t column = 0;
+};
+
+struct IntegerProducts {
+  // sums[j] += the products of the operands' elements at column j, of `depth` steps. One of them steps along columns.
+  void (*columns)(ProductOperand a, ProductOperand b, size_t depth, size_t count, int64_t* sums) = nullptr;
+  // The sum of the products along the steps.
+  int64_t (*line)(ProductOperand a, ProductOperand b, size_t depth) = nullptr;
+  // to[j * step] becomes sums[j], saturated.
+  void (*store)(const int64_t* sums, size_t count, void* to, int64_t step) = nullptr;
+};
+
+// Of i32 and i64, whose products wrap in their type; their sums wrap in 64 bits. No functions for other types.
+IntegerProducts integerProducts(DataType type);
+
+}  // namespace tenon::backends::cpu
