@@ -28,9 +28,14 @@ bool detectVnni() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512vnni") != 0;
 }
+bool detectNarrowVnni() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avxvnni") != 0;
+}
 #else
 Isa detect() { return Isa::kBaseline; }
 bool detectVnni() { return false; }
+bool detectNarrowVnni() { return false; }
 #endif
 
 Isa limit() {
@@ -61,6 +66,11 @@ Isa bestIsa() {
 
 bool hasVnni() {
   static const bool kHas = bestIsa() == Isa::kAvx512 && detectVnni();
+  return kHas;
+}
+
+bool hasNarrowVnni() {
+  static const bool kHas = bestIsa() >= Isa::kAvx2 && detectNarrowVnni();
   return kHas;
 }
 
