@@ -75,7 +75,8 @@ ParsedValues importQLinearReduceMean(OnnxNode& node) {
   for (int64_t& axis : axes) {
     axis = normalizeAxis(axis, x.rank());
   }
-  for (int64_t i = 0; axes.empty() && i < x.rank(); ++i) {
+  const int64_t missing = axes.empty() ? x.rank() : 0;
+  for (int64_t i = 0; i < missing; ++i) {
     axes.push_back(i);
   }
   const bool keep = node.integer("keepdims", 1) != 0;
