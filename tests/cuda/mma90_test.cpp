@@ -330,7 +330,8 @@ TEST(Mma90, LeavesOutTapsOutsideOfTheImage) {
     }
     EXPECT_EQ(tiles.size(), static_cast<size_t>(order.tiles)) << shape;
     EXPECT_LE(*std::max_element(loads.begin(), loads.end()), all / blocks + most) << shape;
-    EXPECT_EQ(backends::cuda::mma90MayOmit(image, weights, parsed), image.dilation[0] != 2) << shape;
+    const bool savesMuch = image.dilation[0] != 2 && image.dilation[0] != 12;  // of 3 rows of taps
+    EXPECT_EQ(backends::cuda::mma90MayOmit(image, weights, parsed), savesMuch) << shape;
   }
   EXPECT_FALSE(backends::cuda::mma90MayOmit(dilated(36), {256, 128, 9}, Mma90Shape::parse("64x1x1,1,4")));
 }
