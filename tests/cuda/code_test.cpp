@@ -14,6 +14,7 @@
 #include "cuda/variable.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/recurrent.h"
 
 namespace tenon::test {
 namespace {
@@ -73,7 +74,8 @@ TEST(Code, EveryKernelCompilesForEveryChip) {
   }
 }
 
-// Of the list only what has elements of four bits is left to the host.
+// Of the list only what has elements of four bits is left to the host, and recurrent networks of which a pass of the
+// CPU alone makes such nodes.
 TEST(Code, EveryOperatorHasAKernel) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
   for (const auto& file : caseFiles()) {
@@ -91,7 +93,9 @@ TEST(Code, EveryOperatorHasAKernel) {
       }
       const bool isNarrow = std::any_of(problem.outputs.begin(), problem.outputs.end(),
                                         [](const auto& output) { return bits(output.dtype) < 8; });
-      EXPECT_NE(found, isNarrow) << c.text() << refusals;
+      const auto* const recurrent = problem.op.as<ops::Recurrent>();
+      const bool isOfCpu = recurrent != nullptr && recurrent->takesInput;
+      EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }
 }
