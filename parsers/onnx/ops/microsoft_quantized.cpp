@@ -68,6 +68,21 @@ ParsedValues importQLinearGlobalAveragePool(OnnxNode& node) {
   return {quantizedResult(node, x.reduce(nvinfer1::ReduceOperation::kAVG, axes, true), 3, node.dataType(0))};
 }
 
+// Without axes over all of them.
+ParsedValues importQLinearReduceMean(OnnxNode& node) {
+  const Term x = realOperand(node, 0);
+  std::vector<int64_t> axes = node.integers("axes");
+  for (int64_t& axis : axes) {
+    axis = normalizeAxis(axis, x.rank());
+  }
+  const int64_t missing = axes.empty() ? x.rank() : 0;
+  for (int64_t i = 0; i < missing; ++i) {
+    axes.push_back(i);
+  }
+  const bool keep = node.integer("keepdims", 1) != 0;
+  return {quantizedResult(node, x.reduce(nvinfer1::ReduceOperation::kAVG, axes, keep), 3, node.dataType(0))};
+}
+
 // condition, then two operands with their scales and zero points, then those of the result
 ParsedValues importQLinearWhere(OnnxNode& node) {
   const Term x = realOperand(node, 1);
@@ -224,6 +239,7 @@ const OperatorImporter kRows[] = {
     {"QLinearSoftmax", 1, kNewestOpset, importQLinearSoftmax, "addSoftMax, addElementWise, addCast", kDomain},
     {"QLinearGlobalAveragePool", 1, kNewestOpset, importQLinearGlobalAveragePool,
      "addReduce kAVG, addElementWise, addCast", kDomain},
+    {"QLinearReduceMean", 1, kNewestOpset, importQLinearReduceMean, "addReduce kAVG, addElementWise, addCast", kDomain},
     {"QLinearWhere", 1, kNewestOpset, importQLinearWhere, "addSelect, addElementWise, addCast", kDomain},
     {"QLinearConcat", 1, kNewestOpset, importQLinearConcat, "addConcatenation, addElementWise, addCast", kDomain},
     {"QGemm", 1, kNewestOpset, importQGemm, "addMatrixMultiply of whole numbers in FLOAT, addElementWise, addCast",

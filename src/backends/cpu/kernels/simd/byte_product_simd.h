@@ -18,14 +18,18 @@ inline int64_t bytePanelBytes(int64_t depth) {
   return byteQuads(depth) * kBytePanel * kByteQuad + kBytePanel * static_cast<int64_t>(sizeof(int32_t));
 }
 
+// Sums of products of rows of bytes, which lie in `tapCount` pieces of `quads` quads, with the columns of one panel or
+// two: [tap][quad][16 columns][4], then for each column what is taken away from its sums, in i32.
 struct ByteTile {
-  const uint8_t* a = nullptr;  // rows of the left matrix, each byte plus 128, to whole quads
-  int64_t aStep = 0;           // bytes from row to row
+  const uint8_t* const* rows = nullptr;  // unsigned bytes
+  const int64_t* taps = nullptr;         // what is added to their addresses
+  int64_t tapCount = 1;
+  int64_t quads = 0;
   const int8_t* panels = nullptr;
-  int64_t depth = 0;
-  int rows = 0;        // 1 to kByteRows
-  int panelCount = 0;  // 1 or 2, behind each other
-  int64_t width = 0;   // columns to store
+  int64_t panelStep = 0;  // bytes
+  int rowCount = 0;       // 1 to kByteRows
+  int panelCount = 0;     // 1 or 2
+  int64_t width = 0;      // columns to store
   int32_t* out = nullptr;
   int64_t outStep = 0;  // elements
 };

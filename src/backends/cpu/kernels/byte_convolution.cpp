@@ -1,0 +1,300 @@
+// Convolution of 8-bit integers: exact sums in i32 of windows over a channels-last image, requantized block by block.
+// Constant weights are packed when the engine is loaded, others at each launch. With x' = x - xZero and w' = w - wZero,
+// sum x' w' = sum x w - xZero sum w - wZero sum x + n xZero wZero over the n numbers of a window with its padding.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/kernels/common/byte_window.h"
+#include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/byte_finish_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
+#include "core/error.h"
+#include "runtime/packer.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kBlockPixels = 64;
+constexpr int64_t kColumns = 2 * kBytePanel;  // of a tile
+constexpr int64_t kChannelBlock = 256;        // of single channels at a time
+constexpr int64_t kJobs = 16;                 // at least, where there is work for so many
+
+int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+struct ByteConvolutionKernel final : runtime::Kernel, runtime::Packer {
+  ByteConvolutionKernel(const ops::ByteConvolution& op, const runtime::KernelLoad& load) : op(op) {
+    const auto& w = load.constants[1];
+    isPacked = w.data != nullptr;
+    if (!isPacked) return;
+    if (w.dtype != DataType::kI8 && w.dtype != DataType::kU8)
+      throw Unsupported("cpu.byte_convolution: constant weights of {}; expected i8 or u8", name(w.dtype));
+    weights = ByteWeights(op, w.dims, w.dtype == DataType::kI8);
+  }
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+  std::vector<runtime::PackedForm> packedForms(Layout) const override {
+    if (!isPacked) return {};
+    return {{{1}, weights.recipe(), static_cast<uint64_t>(weights.bytes()), false}};
+  }
+  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
+    weights.pack(sources[0], to);
+  }
+
+  ops::ByteConvolution op;
+  bool isPacked = false;
+  ByteWeights weights;  // of constants
+};
+
+class ByteConvolutionInstance final : public runtime::KernelInstance {
+ public:
+  explicit ByteConvolutionInstance(const ByteConvolutionKernel& kernel)
+      : kernel_(kernel), multiply_(byteTileFunction()) {}
+
+  size_t configure(const runtime::Shapes& shapes) override {
+    const auto& op = kernel_.op;
+    const auto& y = shapes.outputs[0];
+    weightType_ = shapes.inputs[1].dtype;
+    weights_ =
+        kernel_.isPacked ? kernel_.weights : ByteWeights(op, shapes.inputs[1].dims, weightType_ == DataType::kI8);
+    count_ = y.dims.count();
+    if (count_ == 0) return 0;
+    image_ = ByteImage(op, weights_, shapes);
+    elementBytes_ = bits(op.type) / 8;
+    turn_ = transposeFunctions(static_cast<size_t>(elementBytes_)).transpose;
+    wZeros_ = shapes.inputs[3].dims.count();
+    scales_ = op.type == DataType::kI32 ? 0 : shapes.inputs[op.scaleInput()].dims.count();
+    const auto& finish = byteFinish();
+    finish_ = op.type == DataType::kI32   ? finish.i32
+              : op.type == DataType::kF32 ? finish.f32
+              : op.type == DataType::kI8  ? finish.i8
+                                          : finish.u8;
+    added_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0);  // to whole vectors
+    scale_.assign(static_cast<size_t>(weights_.outputs + kColumns), 1.F);
+    zeroOfWeights_.assign(static_cast<size_t>(weights_.outputs), 0);
+    if (weights_.isDepthwise) ones_.assign(static_cast<size_t>(weights_.pairs() * kChannelBlock * 2), 1);
+    for (int64_t c = 0; weights_.isDepthwise && weights_.tapCount % 2 != 0 && c < kChannelBlock; ++c)
+      ones_[static_cast<size_t>(((weights_.pairs() - 1) * kChannelBlock + c) * 2 + 1)] = 0;
+    isLast_ = y.layout == Layout::kChannelsLast || image_.outPlane() == 1;
+    divide();
+    weightsAt_ = aligned(image_.copyBytes());
+    return static_cast<size_t>(weightsAt_ + (kernel_.isPacked ? 0 : weights_.bytes()));
+  }
+
+  void launch(const runtime::LaunchArguments& arguments) override {
+    if (count_ == 0) return;
+    auto* const workspace = static_cast<char*>(arguments.workspace);
+    packed_ = static_cast<const int8_t*>(arguments.inputs[1]);
+    if (!kernel_.isPacked) {
+      weights_.pack(arguments.inputs[1], workspace + weightsAt_);
+      packed_ = reinterpret_cast<const int8_t*>(workspace + weightsAt_);
+    }
+    prepare(arguments);
+    const auto* x = static_cast<const uint8_t*>(arguments.inputs[0]);
+    if (!image_.isDirect) {
+      image_.copy(x, static_cast<uint8_t>(xZero_), reinterpret_cast<uint8_t*>(workspace));
+      x = reinterpret_cast<const uint8_t*>(workspace);
+    }
+    auto* const y = static_cast<char*>(arguments.outputs[0]);
+    runJobs(units_ * blocks_ * chunks_, count_ * weights_.tapCount * weights_.depth / 4,
+            [&](int64_t job) { compute(job / chunks_, job % chunks_, x, y); });
+  }
+
+ private:
+  // Results are divided into blocks of pixels, of one image where a channel lies apart, and chunks of columns.
+  void divide() {
+    const int64_t plane = image_.outPlane();
+    units_ = isLast_ ? 1 : image_.batch;
+    unitPixels_ = isLast_ ? plane * image_.batch : plane;
+    const int64_t least = (unitPixels_ + kBlockPixels - 1) / kBlockPixels;
+    blockPixels_ = ((unitPixels_ + least - 1) / least + kByteRows - 1) / kByteRows * kByteRows;
+    blocks_ = (unitPixels_ + blockPixels_ - 1) / blockPixels_;
+    pieces_ = weights_.isDepthwise ? (weights_.outputs + kChannelBlock - 1) / kChannelBlock
+                                   : weights_.groups * ((weights_.groupPanels() + 1) / 2);
+    chunks_ = std::clamp<int64_t>((kJobs + units_ * blocks_ - 1) / (units_ * blocks_), 1, pieces_);
+    chunkPieces_ = (pieces_ + chunks_ - 1) / chunks_;
+    chunks_ = (pieces_ + chunkPieces_ - 1) / chunkPieces_;
+  }
+
+  // What depends on zero points, scales and biases.
+  void prepare(const runtime::LaunchArguments& arguments) {
+    const auto& op = kernel_.op;
+    const auto* const sums = reinterpret_cast<const int32_t*>(packed_ + weights_.sumsAt());
+    const int64_t xShift = image_.isSigned ? 128 : 0;
+    const int64_t wShift = weightType_ == DataType::kU8 ? -128 : 0;
+    xZero_ = loadInt(image_.isSigned ? DataType::kI8 : DataType::kU8, arguments.inputs[2], 0) + xShift;
+    const int64_t numbers = weights_.tapCount * weights_.depth;
+    centersRows_ = false;
+    for (int64_t k = 0; k < weights_.outputs; ++k) {
+      const auto at = static_cast<size_t>(k);
+      const int64_t wZero = loadInt(weightType_, arguments.inputs[3], wZeros_ == 1 ? 0 : k) + wShift;
+      const int64_t bias = op.hasBias ? loadInt(DataType::kI32, arguments.inputs[4], k) : 0;
+      zeroOfWeights_[at] = static_cast<int32_t>(wZero);
+      centersRows_ = centersRows_ || wZero != 0;
+      added_[at] = static_cast<int32_t>(
+          static_cast<uint32_t>(bias - xZero_ * static_cast<int64_t>(sums[k]) + numbers * xZero_ * wZero));
+      if (scales_ != 0) scale_[at] = static_cast<const float*>(arguments.inputs[op.scaleInput()])[scales_ == 1 ? 0 : k];
+    }
+    yZero_ = op.isQuantized() ? static_cast<int32_t>(loadInt(op.type, arguments.inputs[op.zeroInput()], 0)) : 0;
+    low_ = op.relu ? yZero_ : op.type == DataType::kU8 ? 0 : -128;
+  }
+
+  struct Block {
+    const uint8_t* windows[kBlockPixels + kByteRows];
+    int64_t first, pixels;  // of the unit
+    int64_t unit;
+  };
+
+  struct Piece {
+    int64_t column, width;  // of the result
+  };
+
+  void compute(int64_t place, int64_t chunk, const uint8_t* x, char* y) const {
+    Block block;
+    block.unit = place / blocks_;
+    block.first = place % blocks_ * blockPixels_;
+    block.pixels = std::min(blockPixels_, unitPixels_ - block.first);
+    image_.windows(x, block.unit * unitPixels_ + block.first, block.pixels, block.windows);
+    for (int64_t piece = chunk * chunkPieces_; piece < std::min(pieces_, (chunk + 1) * chunkPieces_); ++piece)
+      weights_.isDepthwise ? channels(block, piece * kChannelBlock, y) : panels(block, piece, y);
+  }
+
+  void panels(const Block& block, int64_t piece, char* y) const {
+    const int64_t perGroup = (weights_.groupPanels() + 1) / 2;
+    const int64_t group = piece / perGroup;
+    const int64_t panel = piece % perGroup * 2;
+    const int64_t column = group * weights_.columns() + panel * kBytePanel;
+    ByteTile tile;
+    tile.taps = image_.taps.data() + group * weights_.tapCount;
+    tile.tapCount = weights_.tapCount;
+    tile.quads = byteQuads(weights_.depth);
+    tile.panelStep = weights_.panelBytes();
+    tile.panels = packed_ + (group * weights_.groupPanels() + panel) * tile.panelStep;
+    tile.panelCount = static_cast<int>(std::min<int64_t>(2, weights_.groupPanels() - panel));
+    tile.width = tile.panelCount * kBytePanel;
+    tile.outStep = kColumns;
+    alignas(64) int32_t sums[kByteRows * kColumns];
+    alignas(64) char scratch[kBlockPixels * kColumns * 4];
+    tile.out = sums;
+    const Piece part{column, std::min(tile.width, weights_.columns() - panel * kBytePanel)};
+    const int64_t tiles = (block.pixels + kByteRows - 1) / kByteRows;
+    const int64_t rows = (block.pixels + tiles - 1) / tiles;  // alike, as few rows cost as much as many
+    for (int64_t row = 0; row < block.pixels; row += rows) {
+      tile.rows = block.windows + row;
+      tile.rowCount = static_cast<int>(std::min(rows, block.pixels - row));
+      multiply_(tile);
+      for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r) center(sums + r * kColumns, tile.rows[r], tile, part);
+      finish(sums, block, row, tile.rowCount, part, scratch, y);
+    }
+    store(scratch, block, part, y);
+  }
+
+  void channels(const Block& block, int64_t column, char* y) const {
+    ByteChannels c;
+    c.taps = image_.taps.data();
+    c.tapCount = weights_.tapCount;
+    c.sumStep = kColumns;
+    const auto* const pairs = reinterpret_cast<const int16_t*>(packed_);
+    for (int64_t end = std::min(column + kChannelBlock, weights_.outputs); column < end; column += kColumns) {
+      alignas(64) int32_t sums[kByteRows * kColumns];
+      alignas(64) int32_t all[kByteRows * kColumns];
+      alignas(64) char scratch[kBlockPixels * kColumns * 4];
+      const Piece part{column, std::min(kColumns, end - column)};
+      c.offset = column;
+      c.width = part.width;
+      for (int64_t row = 0; row < block.pixels; row += kByteRows) {
+        c.rows = block.windows + row;
+        c.count = std::min(kByteRows, block.pixels - row);
+        c.weights = pairs + 2 * column;
+        c.weightWidth = weights_.outputs;
+        c.sums = sums;
+        byteFinish().channels(c);
+        if (centersRows_) {
+          c.weights = ones_.data();
+          c.weightWidth = kChannelBlock;
+          c.sums = all;
+          byteFinish().channels(c);
+          for (int64_t i = 0; i < c.count * kColumns; ++i) {
+            if (i % kColumns < part.width)
+              sums[i] -= zeroOfWeights_[static_cast<size_t>(column + i % kColumns)] * all[i];
+          }
+        }
+        finish(sums, block, row, c.count, part, scratch, y);
+      }
+      store(scratch, block, part, y);
+    }
+  }
+
+  // Takes away what the zero points of weights make of the sum of a window.
+  void center(int32_t* sums, const uint8_t* window, const ByteTile& tile, const Piece& part) const {
+    int32_t all = 0;
+    for (int64_t tap = 0; tap < tile.tapCount; ++tap) {
+      const uint8_t* const from = window + tile.taps[tap];
+      for (int64_t i = 0; i < weights_.depth; ++i) all += from[i];
+    }
+    for (int64_t c = 0; c < part.width; ++c) sums[c] -= zeroOfWeights_[static_cast<size_t>(part.column + c)] * all;
+  }
+
+  // Results go where they belong if they fill vectors there, else to rows of kColumns.
+  bool isInPlace(const Piece& part) const { return isLast_ && part.width % kBytePanel == 0; }
+
+  void finish(const int32_t* sums, const Block& block, int64_t row, int64_t count, const Piece& part, char* scratch,
+              char* y) const {
+    const ByteColumns columns{added_.data() + part.column, scale_.data() + part.column, yZero_, low_};
+    ByteRows rows{sums,     kColumns, scratch + row * kColumns * elementBytes_,
+                  kColumns, count,    bytePanels(part.width) * kBytePanel};
+    if (isInPlace(part)) {
+      rows.out = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
+      rows.outStep = weights_.outputs;
+    }
+    finish_(rows, columns);
+  }
+
+  void store(const char* scratch, const Block& block, const Piece& part, char* y) const {
+    if (!isLast_) return turn(scratch, block, part.column, part.width, y);
+    if (isInPlace(part)) return;
+    for (int64_t row = 0; row < block.pixels; ++row)
+      std::memcpy(y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_,
+                  scratch + row * kColumns * elementBytes_, static_cast<size_t>(part.width * elementBytes_));
+  }
+
+  void turn(const char* scratch, const Block& block, int64_t column, int64_t width, char* y) const {
+    const int64_t at = (block.unit * weights_.outputs + column) * unitPixels_ + block.first;
+    if (elementBytes_ == 1) return turnBytes(scratch, kColumns, y + at, unitPixels_, block.pixels, width);
+    turn_(scratch, kColumns, y + at * elementBytes_, static_cast<size_t>(unitPixels_),
+          static_cast<size_t>(block.pixels), static_cast<size_t>(width));
+  }
+
+  const ByteConvolutionKernel& kernel_;
+  ByteTileFunction multiply_;
+  ByteFinish::Function finish_ = nullptr;
+  decltype(TransposeFunctions::transpose) turn_ = nullptr;
+  ByteWeights weights_;
+  ByteImage image_;
+  DataType weightType_ = DataType::kI8;
+  std::vector<int32_t> added_, zeroOfWeights_;  // by output channel
+  std::vector<float> scale_;
+  std::vector<int16_t> ones_;  // weights of single channels
+  const int8_t* packed_ = nullptr;
+  bool isLast_ = false, centersRows_ = false;
+  int64_t count_ = 0, elementBytes_ = 1, wZeros_ = 1, scales_ = 0, weightsAt_ = 0;
+  int64_t units_ = 1, unitPixels_ = 0, blockPixels_ = 0, blocks_ = 0, pieces_ = 1, chunks_ = 1, chunkPieces_ = 1;
+  int64_t xZero_ = 0;
+  int32_t yZero_ = 0, low_ = 0;
+};
+
+std::unique_ptr<runtime::KernelInstance> ByteConvolutionKernel::instantiate() const {
+  return std::make_unique<ByteConvolutionInstance>(*this);
+}
+
+std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
+  const auto op = ops::Operator::parse(request.record.op);
+  const auto* description = op.as<ops::ByteConvolution>();
+  if (description == nullptr) throw Unsupported("cpu.byte_convolution cannot compute {}", op.name());
+  return std::make_unique<ByteConvolutionKernel>(*description, request);
+}
+
+}  // namespace
+
+KernelRow kernelRow_byte_convolution() { return {"byte_convolution", 1, &load}; }
+
+}  // namespace tenon::backends::cpu
