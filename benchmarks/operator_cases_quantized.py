@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import onnx
-from onnx import TensorProto
 from onnx import helper
 
 from operator_cases import KINDS, RANDOM, Case, values
@@ -32,7 +31,8 @@ def microsoft(op, inputs, attributes):
             names.append(f"c{i}")
             initializers.append(onnx.numpy_helper.from_array(np.asarray(value), names[-1]))
     node = helper.make_node(op, names, ["y0"], domain="com.microsoft", **attributes)
-    graph = helper.make_graph([node], "operator", infos, [helper.make_tensor_value_info("y0", TensorProto.UINT8, None)], initializers)
+    kind = next(value[0] for value in inputs if isinstance(value, tuple))
+    graph = helper.make_graph([node], "operator", infos, [helper.make_tensor_value_info("y0", KINDS[kind][0], None)], initializers)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return Case(helper.make_model(graph, opset_imports=opsets, ir_version=10), data, {value[0] for value in inputs if isinstance(value, tuple)})
 

@@ -31,6 +31,10 @@ bool detectVnni() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512vnni") != 0;
 }
+bool detectByteTables() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vbmi") != 0;
+}
 // Asked by hand: Clang 14 does not know the name.
 bool detectNarrowVnni() {
   constexpr unsigned kBit = 1u << 4;
@@ -41,6 +45,7 @@ bool detectNarrowVnni() {
 Isa detect() { return Isa::kBaseline; }
 bool detectVnni() { return false; }
 bool detectNarrowVnni() { return false; }
+bool detectByteTables() { return false; }
 #endif
 
 Isa limit() {
@@ -71,6 +76,11 @@ Isa bestIsa() {
 
 bool hasVnni() {
   static const bool kHas = bestIsa() == Isa::kAvx512 && detectVnni();
+  return kHas;
+}
+
+bool hasByteTables() {
+  static const bool kHas = bestIsa() >= Isa::kAvx512 && detectByteTables();
   return kHas;
 }
 

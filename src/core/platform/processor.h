@@ -20,6 +20,8 @@ Isa bestIsa();
 bool hasVnni();
 // The same in vectors of 256 bits, encoded as AVX instructions are (AVX-VNNI).
 bool hasNarrowVnni();
+// Whether it looks up bytes in tables of 128 at once (AVX512-VBMI), and may.
+bool hasByteTables();
 
 // As the system names it, for messages and plans; "unknown processor" where it does not.
 std::string processorName();
