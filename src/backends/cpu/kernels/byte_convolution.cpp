@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kColumns = 2 * kBytePanel;  // of a tile
-constexpr int64_t kChannelBlock = 256;        // of single channels at a time
+constexpr int64_t kMostChannels = 64;         // single ones of a vector
 constexpr int64_t kJobs = 16;                 // at least, where there is work for so many
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -30,6 +30,9 @@ struct ByteConvolutionKernel final : runtime::Kernel, runtime::Packer {
     if (w.dtype != DataType::kI8 && w.dtype != DataType::kU8)
       throw Unsupported("cpu.byte_convolution: constant weights of {}; expected i8 or u8", name(w.dtype));
     weights = ByteWeights(op, w.dims, w.dtype == DataType::kI8);
+    hasConstantParameters = true;
+    for (size_t i = 2; i < load.constants.size(); ++i)
+      hasConstantParameters = hasConstantParameters && load.constants[i].data != nullptr;
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
@@ -41,7 +44,7 @@ struct ByteConvolutionKernel final : runtime::Kernel, runtime::Packer {
   }
 
   ops::ByteConvolution op;
-  bool isPacked = false;
+  bool isPacked = false, hasConstantParameters = false;
   ByteWeights weights;  // of constants
 };
 
@@ -71,9 +74,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     added_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0);  // to whole vectors
     scale_.assign(static_cast<size_t>(weights_.outputs + kColumns), 1.F);
     zeroOfWeights_.assign(static_cast<size_t>(weights_.outputs), 0);
-    if (weights_.isDepthwise) ones_.assign(static_cast<size_t>(weights_.pairs() * kChannelBlock * 2), 1);
-    for (int64_t c = 0; weights_.isDepthwise && weights_.tapCount % 2 != 0 && c < kChannelBlock; ++c)
-      ones_[static_cast<size_t>(((weights_.pairs() - 1) * kChannelBlock + c) * 2 + 1)] = 0;
+    if (weights_.isDepthwise) prepareOrder();
+    isPrepared_ = false;
     isLast_ = y.layout == Layout::kChannelsLast || image_.outPlane() == 1;
     divide();
     weightsAt_ = aligned(image_.copyBytes());
@@ -88,7 +90,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       weights_.pack(arguments.inputs[1], workspace + weightsAt_);
       packed_ = reinterpret_cast<const int8_t*>(workspace + weightsAt_);
     }
-    prepare(arguments);
+    if (!isPrepared_) prepare(arguments);
+    isPrepared_ = kernel_.hasConstantParameters;
     const auto* x = static_cast<const uint8_t*>(arguments.inputs[0]);
     if (!image_.isDirect) {
       image_.copy(x, static_cast<uint8_t>(xZero_), reinterpret_cast<uint8_t*>(workspace));
@@ -108,11 +111,27 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     const int64_t least = (unitPixels_ + kBlockPixels - 1) / kBlockPixels;
     blockPixels_ = ((unitPixels_ + least - 1) / least + kByteRows - 1) / kByteRows * kByteRows;
     blocks_ = (unitPixels_ + blockPixels_ - 1) / blockPixels_;
-    pieces_ = weights_.isDepthwise ? (weights_.outputs + kChannelBlock - 1) / kChannelBlock
+    const int64_t width = byteChannels().channels;
+    pieces_ = weights_.isDepthwise ? (weights_.outputs + width - 1) / width
                                    : weights_.groups * ((weights_.groupPanels() + 1) / 2);
     chunks_ = std::clamp<int64_t>((kJobs + units_ * blocks_ - 1) / (units_ * blocks_), 1, pieces_);
     chunkPieces_ = (pieces_ + chunks_ - 1) / chunks_;
     chunks_ = (pieces_ + chunkPieces_ - 1) / chunkPieces_;
+  }
+
+  // Which channel each lane is of, and weights of 1, of single channels.
+  void prepareOrder() {
+    const int64_t width = byteChannels().channels;
+    const int64_t chunks = (weights_.outputs + width - 1) / width;
+    order_.resize(static_cast<size_t>(chunks * width));
+    for (int64_t i = 0; i < chunks * width; ++i)
+      order_[static_cast<size_t>(i)] =
+          static_cast<int32_t>(std::min(i / width * width + byteChannelAt(i % width, width), weights_.outputs - 1));
+    ones_.assign(static_cast<size_t>(weights_.chunkBytes()), 0);
+    for (int64_t i = 0; i < weights_.chunkBytes(); ++i)
+      ones_[static_cast<size_t>(i)] = i / (width * kByteQuad) * kByteQuad + i % kByteQuad < weights_.tapCount ? 1 : 0;
+    orderedAdded_.assign(order_.size(), 0);
+    orderedScale_.assign(order_.size(), 0);
   }
 
   // What depends on zero points, scales and biases.
@@ -136,6 +155,10 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     }
     yZero_ = op.isQuantized() ? static_cast<int32_t>(loadInt(op.type, arguments.inputs[op.zeroInput()], 0)) : 0;
     low_ = op.relu ? yZero_ : op.type == DataType::kU8 ? 0 : -128;
+    for (size_t i = 0; weights_.isDepthwise && i < order_.size(); ++i) {
+      orderedAdded_[i] = added_[static_cast<size_t>(order_[i])];
+      orderedScale_[i] = scale_[static_cast<size_t>(order_[i])];
+    }
   }
 
   struct Block {
@@ -155,7 +178,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     block.pixels = std::min(blockPixels_, unitPixels_ - block.first);
     image_.windows(x, block.unit * unitPixels_ + block.first, block.pixels, block.windows);
     for (int64_t piece = chunk * chunkPieces_; piece < std::min(pieces_, (chunk + 1) * chunkPieces_); ++piece)
-      weights_.isDepthwise ? channels(block, piece * kChannelBlock, y) : panels(block, piece, y);
+      weights_.isDepthwise ? channels(block, piece, y) : panels(block, piece, y);
   }
 
   void panels(const Block& block, int64_t piece, char* y) const {
@@ -183,45 +206,61 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       tile.rowCount = static_cast<int>(std::min(rows, block.pixels - row));
       multiply_(tile);
       for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r) center(sums + r * kColumns, tile.rows[r], tile, part);
-      finish(sums, block, row, tile.rowCount, part, scratch, y);
+      finish(sums, kColumns, block, row, tile.rowCount, part, scratch, y);
     }
     store(scratch, block, part, y);
   }
 
-  void channels(const Block& block, int64_t column, char* y) const {
+  void channels(const Block& block, int64_t piece, char* y) const {
+    const auto& functions = byteChannels();
+    const int64_t first = piece * functions.channels;
     ByteChannels c;
     c.taps = image_.taps.data();
     c.tapCount = weights_.tapCount;
-    c.sumStep = kColumns;
-    const auto* const pairs = reinterpret_cast<const int16_t*>(packed_);
-    for (int64_t end = std::min(column + kChannelBlock, weights_.outputs); column < end; column += kColumns) {
-      alignas(64) int32_t sums[kByteRows * kColumns];
-      alignas(64) int32_t all[kByteRows * kColumns];
-      alignas(64) char scratch[kBlockPixels * kColumns * 4];
-      const Piece part{column, std::min(kColumns, end - column)};
-      c.offset = column;
-      c.width = part.width;
+    c.weights = packed_ + piece * weights_.chunkBytes();
+    c.width = std::min(functions.channels, weights_.outputs - first);
+    c.offset = first;
+    c.rows = block.windows;
+    c.count = block.pixels;
+    if (kernel_.op.isQuantized() && !centersRows_) return channelBytes(c, block, y);
+    alignas(64) int32_t sums[kByteRows * kMostChannels];
+    alignas(64) int32_t all[kByteRows * kMostChannels];
+    alignas(64) char scratch[kBlockPixels * kColumns * 4];
+    for (int64_t column = 0; column < c.width; column += kColumns) {
+      const Piece part{first + column, std::min(kColumns, c.width - column)};
       for (int64_t row = 0; row < block.pixels; row += kByteRows) {
         c.rows = block.windows + row;
         c.count = std::min(kByteRows, block.pixels - row);
-        c.weights = pairs + 2 * column;
-        c.weightWidth = weights_.outputs;
-        c.sums = sums;
-        byteFinish().channels(c);
+        c.weights = packed_ + piece * weights_.chunkBytes();
+        functions.sums(c, sums, kMostChannels);
         if (centersRows_) {
           c.weights = ones_.data();
-          c.weightWidth = kChannelBlock;
-          c.sums = all;
-          byteFinish().channels(c);
-          for (int64_t i = 0; i < c.count * kColumns; ++i) {
-            if (i % kColumns < part.width)
-              sums[i] -= zeroOfWeights_[static_cast<size_t>(column + i % kColumns)] * all[i];
+          functions.sums(c, all, kMostChannels);
+          for (int64_t i = 0; i < c.count * kMostChannels; ++i) {
+            if (i % kMostChannels < c.width)
+              sums[i] -= zeroOfWeights_[static_cast<size_t>(first + i % kMostChannels)] * all[i];
           }
         }
-        finish(sums, block, row, c.count, part, scratch, y);
+        finish(sums + column, kMostChannels, block, row, c.count, part, scratch, y);
       }
       store(scratch, block, part, y);
     }
+  }
+
+  void channelBytes(const ByteChannels& c, const Block& block, char* y) const {
+    alignas(64) uint8_t scratch[kBlockPixels * kMostChannels];
+    ByteChannelResults results;
+    results.added = orderedAdded_.data() + c.offset;
+    results.scales = orderedScale_.data() + c.offset;
+    results.zero = yZero_;
+    results.low = low_;
+    results.isSigned = kernel_.op.type == DataType::kI8;
+    results.to = isLast_ ? reinterpret_cast<uint8_t*>(y) + block.first * weights_.outputs + c.offset : scratch;
+    results.step = isLast_ ? weights_.outputs : kMostChannels;
+    byteChannels().bytes(c, results);
+    if (isLast_) return;
+    const int64_t at = (block.unit * weights_.outputs + c.offset) * unitPixels_ + block.first;
+    turnBytes(scratch, kMostChannels, y + at, unitPixels_, block.pixels, c.width);
   }
 
   // Takes away what the zero points of weights make of the sum of a window.
@@ -237,11 +276,11 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   // Results go where they belong if they fill vectors there, else to rows of kColumns.
   bool isInPlace(const Piece& part) const { return isLast_ && part.width % kBytePanel == 0; }
 
-  void finish(const int32_t* sums, const Block& block, int64_t row, int64_t count, const Piece& part, char* scratch,
-              char* y) const {
+  void finish(const int32_t* sums, int64_t step, const Block& block, int64_t row, int64_t count, const Piece& part,
+              char* scratch, char* y) const {
     const ByteColumns columns{added_.data() + part.column, scale_.data() + part.column, yZero_, low_};
-    ByteRows rows{sums,     kColumns, scratch + row * kColumns * elementBytes_,
-                  kColumns, count,    bytePanels(part.width) * kBytePanel};
+    ByteRows rows{sums,     step,  scratch + row * kColumns * elementBytes_,
+                  kColumns, count, bytePanels(part.width) * kBytePanel};
     if (isInPlace(part)) {
       rows.out = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
       rows.outStep = weights_.outputs;
@@ -273,9 +312,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   DataType weightType_ = DataType::kI8;
   std::vector<int32_t> added_, zeroOfWeights_;  // by output channel
   std::vector<float> scale_;
-  std::vector<int16_t> ones_;  // weights of single channels
+  // Of single channels, in the order of lanes.
+  std::vector<int8_t> ones_;  // weights
+  std::vector<int32_t> order_, orderedAdded_;
+  std::vector<float> orderedScale_;
   const int8_t* packed_ = nullptr;
-  bool isLast_ = false, centersRows_ = false;
+  bool isLast_ = false, centersRows_ = false, isPrepared_ = false;
   int64_t count_ = 0, elementBytes_ = 1, wZeros_ = 1, scales_ = 0, weightsAt_ = 0;
   int64_t units_ = 1, unitPixels_ = 0, blockPixels_ = 0, blocks_ = 0, pieces_ = 1, chunks_ = 1, chunkPieces_ = 1;
   int64_t xZero_ = 0;

@@ -35,12 +35,14 @@ ByteWeights::ByteWeights(const ops::ByteConvolution& op, const Dims& w, bool isS
 }
 
 int64_t ByteWeights::sumsAt() const {
-  return isDepthwise ? pairs() * outputs * 4 : groups * groupPanels() * panelBytes();
+  const int64_t width = byteChannels().channels;
+  return isDepthwise ? (outputs + width - 1) / width * chunkBytes() : groups * groupPanels() * panelBytes();
 }
 
 std::string ByteWeights::recipe() const {
-  return fmt::format("byte windows, {} by {} by {}x{}x{} in {} groups of {} taps{}", outputs, channels, kernel[0],
-                     kernel[1], kernel[2], groups, tapCount, isSigned ? "" : ", unsigned");
+  return fmt::format("byte windows, {} by {} by {}x{}x{} in {} groups of {} taps{}{}", outputs, channels, kernel[0],
+                     kernel[1], kernel[2], groups, tapCount, isSigned ? "" : ", unsigned",
+                     isDepthwise ? fmt::format(", {} at a time", byteChannels().channels) : "");
 }
 
 int64_t ByteWeights::weight(const void* from, int64_t output, int64_t tap, int64_t at) const {
@@ -75,21 +77,24 @@ void ByteWeights::packPanels(const void* from, int8_t* to) const {
   });
 }
 
-void ByteWeights::packPairs(const void* from, int16_t* to) const {
-  auto* const sums = reinterpret_cast<int32_t*>(reinterpret_cast<char*>(to) + sumsAt());
+void ByteWeights::packChannels(const void* from, int8_t* to) const {
+  auto* const sums = reinterpret_cast<int32_t*>(to + sumsAt());
+  const int64_t width = byteChannels().channels;
+  for (int64_t i = 0; i < sumsAt(); ++i) {
+    const int64_t chunk = i / chunkBytes();
+    const int64_t k = chunk * width + byteChannelAt(i / kByteQuad % width, width);
+    const int64_t tap = i % chunkBytes() / (width * kByteQuad) * kByteQuad + i % kByteQuad;
+    to[i] = static_cast<int8_t>(k < outputs && tap < tapCount ? weight(from, k, tap, 0) : 0);
+  }
   for (int64_t k = 0; k < outputs; ++k) {
     int64_t sum = 0;
-    for (int64_t tap = 0; tap < 2 * pairs(); ++tap) {
-      const int64_t value = tap < tapCount ? weight(from, k, tap, 0) : 0;
-      to[(tap / 2 * outputs + k) * 2 + tap % 2] = static_cast<int16_t>(value);
-      sum += value;
-    }
+    for (int64_t tap = 0; tap < tapCount; ++tap) sum += weight(from, k, tap, 0);
     sums[k] = static_cast<int32_t>(sum);
   }
 }
 
 void ByteWeights::pack(const void* from, void* to) const {
-  isDepthwise ? packPairs(from, static_cast<int16_t*>(to)) : packPanels(from, static_cast<int8_t*>(to));
+  isDepthwise ? packChannels(from, static_cast<int8_t*>(to)) : packPanels(from, static_cast<int8_t*>(to));
 }
 
 void turnBytes(const void* from, int64_t fromStep, void* to, int64_t toStep, int64_t inner, int64_t second) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/kernels/simd/byte_channels_simd.h"
 #include "backends/cpu/kernels/simd/byte_product_simd.h"
 #include "core/dims.h"
 #include "core/error.h"
@@ -21,7 +22,7 @@ struct ByteWeights {
   int64_t columns() const { return outputs / groups; }  // of a group
   int64_t groupPanels() const { return bytePanels(columns()); }
   int64_t panelBytes() const { return tapCount * byteQuads(depth) * kByteQuad * kBytePanel + kBytePanel * 4; }
-  int64_t pairs() const { return (tapCount + 1) / 2; }
+  int64_t chunkBytes() const { return byteQuads(tapCount) * kByteQuad * byteChannels().channels; }  // single channels
   int64_t sumsAt() const;  // bytes before the sums of all columns, i32 each
   int64_t bytes() const { return sumsAt() + outputs * 4; }
   std::string recipe() const;
@@ -37,7 +38,7 @@ struct ByteWeights {
  private:
   int64_t weight(const void* from, int64_t output, int64_t tap, int64_t at) const;
   void packPanels(const void* from, int8_t* to) const;
-  void packPairs(const void* from, int16_t* to) const;
+  void packChannels(const void* from, int8_t* to) const;
 };
 
 // to[j * toStep + i] = from[i * fromStep + j] for i < inner, j < second, of bytes: whole vectors, the last ones of

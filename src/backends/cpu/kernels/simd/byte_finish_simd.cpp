@@ -1,5 +1,4 @@
-// Results of quantized convolutions from their sums, and windows over single channels. Highway wants its headers in
-// this order.
+// Results of quantized convolutions from their sums. Highway wants its headers in this order.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/kernels/simd/byte_finish_simd.cpp"
@@ -60,6 +59,8 @@ HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32
 HWY_INLINE Shorts sumOf(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
 HWY_INLINE Words packed(Shorts a, Shorts b, int8_t) { return Words{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
 HWY_INLINE Words packed(Shorts a, Shorts b, uint8_t) { return Words{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
+// As the instruction does it: what is too large becomes the least number.
+HWY_INLINE Words nearest(hn::Vec<hn::ScalableTag<float>> x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
 #undef TENON_X86
 
 // Two vectors of columns of two rows at a time; how many columns were finished.
@@ -84,8 +85,7 @@ HWY_INLINE int64_t finishVectors(const ByteRows& rows, const ByteColumns& column
     const auto line = [&](int64_t r) {
       const auto whole = [&](int64_t at) {
         const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + at), hn::LoadU(di, columns.added + at));
-        return hn::NearestInt(
-            hn::Max(hn::Min(hn::Mul(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at)), bound), hn::Neg(bound)));
+        return nearest(hn::Min(hn::Mul(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at)), bound));
       };
       return sumOf(packed(whole(c), whole(c + kLanes)), zero);
     };
@@ -144,77 +144,11 @@ void finishBytes(const ByteRows& rows, const ByteColumns& columns) {
   }
 }
 
-inline int64_t secondTap(const ByteChannels& c, int64_t pair) {
-  return c.taps[2 * pair + 1 < c.tapCount ? 2 * pair + 1 : 2 * pair];
-}
-
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-
-// A vector of channels of kRows pixels.
-template <int kRows>
-HWY_INLINE void channelVector(const ByteChannels& c, int64_t row, int64_t channel) {
-  const hn::ScalableTag<int32_t> d;
-  const hn::Rebind<uint8_t, decltype(d)> bytes;
-  const hn::Repartition<int16_t, decltype(d)> shorts;
-  auto rest = hn::Zero(d);  // stays zero: this architecture adds neighbours into the first sum
-  hn::Vec<decltype(d)> sums[kRows];
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
-  const int16_t* w = c.weights + 2 * channel;
-  for (int64_t p = 0; p < (c.tapCount + 1) / 2; ++p, w += 2 * c.weightWidth) {
-    const auto weights = hn::LoadU(shorts, w);
-    const int64_t first = c.taps[2 * p] + c.offset + channel;
-    const int64_t second = secondTap(c, p) + c.offset + channel;
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      const uint8_t* const from = c.rows[row + r];
-      const auto low = hn::PromoteTo(d, hn::LoadU(bytes, from + first));
-      const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(bytes, from + second)));
-      sums[r] = hn::ReorderWidenMulAccumulate(d, hn::BitCast(shorts, hn::Or(low, high)), weights, sums[r], rest);
-    }
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, c.sums + (row + r) * c.sumStep + channel);
-}
-
-// How many channels were summed up.
-int64_t channelVectors(const ByteChannels& c) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<int32_t>()));
-  int64_t channel = 0;
-  for (; channel + lanes <= c.width; channel += lanes) {
-    int64_t row = 0;
-    for (; row + 4 <= c.count; row += 4) channelVector<4>(c, row, channel);
-    for (; row < c.count; ++row) channelVector<1>(c, row, channel);
-  }
-  return channel;
-}
-
-#else
-
-int64_t channelVectors(const ByteChannels&) { return 0; }
-
-#endif
-
-void channels(const ByteChannels& c) {
-  const int64_t begin = channelVectors(c);
-  for (int64_t row = 0; row < c.count; ++row) {
-    const uint8_t* const from = c.rows[row] + c.offset;
-    for (int64_t channel = begin; channel < c.width; ++channel) {
-      int32_t sum = 0;
-      for (int64_t p = 0; p < (c.tapCount + 1) / 2; ++p) {
-        const int16_t* const w = c.weights + 2 * (p * c.weightWidth + channel);
-        sum += from[c.taps[2 * p] + channel] * w[0] + from[secondTap(c, p) + channel] * w[1];
-      }
-      c.sums[row * c.sumStep + channel] = sum;
-    }
-  }
-}
-
 }  // namespace byte_finish
 
 ByteFinish findByteFinish() {
   return {byte_finish::finishSums, byte_finish::finishReals, byte_finish::finishBytes<int8_t>,
-          byte_finish::finishBytes<uint8_t>, byte_finish::channels};
+          byte_finish::finishBytes<uint8_t>};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

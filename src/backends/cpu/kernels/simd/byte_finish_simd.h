@@ -1,5 +1,4 @@
-// What stands around products of bytes in a quantized convolution: results from sums, and windows over single channels,
-// compiled for every SIMD width.
+// Results of quantized convolutions from their sums, compiled for every SIMD width.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +25,12 @@ struct ByteRows {
   int64_t width = 0;
 };
 
-// Windows over single channels that lie side by side.
-struct ByteChannels {
-  const uint8_t* const* rows = nullptr;  // the windows of pixels
-  int64_t count = 0;
-  const int64_t* taps = nullptr;
-  int64_t tapCount = 0;
-  const int16_t* weights = nullptr;  // two for each pair of taps and each of `weightWidth` channels
-  int64_t weightWidth = 0;
-  int64_t width = 0;
-  int64_t offset = 0;  // added to the windows
-  int32_t* sums = nullptr;
-  int64_t sumStep = 0;
-};
-
 struct ByteFinish {
   using Function = void (*)(const ByteRows& rows, const ByteColumns& columns);
   Function i32 = nullptr;
   Function f32 = nullptr;
   Function i8 = nullptr;
   Function u8 = nullptr;
-  // An odd last tap is read twice, the second time with weight 0.
-  void (*channels)(const ByteChannels& c) = nullptr;
 };
 
 const ByteFinish& byteFinish();

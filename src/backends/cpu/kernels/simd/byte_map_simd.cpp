@@ -71,6 +71,8 @@ HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32
 HWY_INLINE Shorts sumOf(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
 HWY_INLINE Bytes packedSigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
 HWY_INLINE Bytes packedUnsigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
+// As the instruction does it: what is too large becomes the least number.
+HWY_INLINE Words nearest(Reals x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
 #undef TENON_X86
 
 struct Wide {
@@ -130,11 +132,11 @@ struct Numbers {
       const auto second = hn::Mul(hn::Sub(b, zeros[1]), scales[1]);
       const auto real = kProduct ? hn::Mul(first, second) : hn::Add(first, second);
       const auto near = hn::Mul(real, reciprocal);  // a step of Newton's makes it the quotient
-      return hn::NearestInt(hn::MulAdd(hn::NegMulAdd(near, divisor, real), reciprocal, near));
+      return nearest(hn::MulAdd(hn::NegMulAdd(near, divisor, real), reciprocal, near));
     } else if constexpr (kProduct) {
-      return hn::NearestInt(hn::MulAdd(hn::Mul(hn::Sub(a, zeros[0]), hn::Sub(b, zeros[1])), scales[0], added));
+      return nearest(hn::MulAdd(hn::Mul(hn::Sub(a, zeros[0]), hn::Sub(b, zeros[1])), scales[0], added));
     } else {
-      return hn::NearestInt(hn::MulAdd(a, scales[0], hn::MulAdd(b, scales[1], added)));
+      return nearest(hn::MulAdd(a, scales[0], hn::MulAdd(b, scales[1], added)));
     }
   }
 
