@@ -25,6 +25,8 @@ namespace {
 #define PASS(file) #file, &pass_##file
 constexpr Pass kPipeline[] = {
     {PASS(dead_code), When::kAlways, On::kAll},           // nothing that nobody needs is looked at by the others
+    {PASS(quantized_windows), When::kAlways, On::kCpu},   // while weights are bytes
+    {PASS(quantized_scalars), When::kAlways, On::kCpu},   // what then stands between bytes
     {PASS(fold_constants), When::kAlways, On::kAll},      // shape arithmetic and weights' preparation become constants
     {PASS(remove_noops), When::kAlways, On::kAll},        // identities hide neighbours from each other
     {PASS(hoist_loops), When::kAlways, On::kAll},         // what leaves a loop is seen by all that follows

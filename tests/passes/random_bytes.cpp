@@ -26,7 +26,8 @@ bool Generator::byteConvolution(ValueId x) {
   const DataType filters = pick(2) == 0 ? DataType::kI8 : DataType::kU8;
   const auto perChannel = [&] { return pick(2) == 0 ? Dims{} : Dims{out}; };
   std::vector<ValueId> inputs{x, weights(kernel, filters), weights({}, type(x)), weights(perChannel(), filters)};
-  if (op.hasBias) inputs.push_back(weights({out}, DataType::kI32));
+  if (op.hasBias)
+    inputs.push_back(weights({out}, op.type != DataType::kI32 && pick(2) == 0 ? DataType::kF32 : DataType::kI32));
   if (op.type != DataType::kI32) inputs.push_back(weights(perChannel()));
   if (op.isQuantized()) inputs.push_back(weights({}, op.type));
   if (!tryPut(op, std::move(inputs))) return false;

@@ -52,8 +52,10 @@ void ByteConvolution::infer(InferContext& context) const {
   checkParameter(context, 3, "the zero point of the weights", w.dtype, &w.shape[0]);
   if (hasBias) {
     checkBias(context, 4, w.shape[0]);
-    context.check(context.input(4).dtype == DataType::kI32, "bias of type {}, expected i32",
-                  name(context.input(4).dtype));
+    const DataType bias = context.input(4).dtype;
+    context.check(bias == DataType::kI32 || (bias == DataType::kF32 && type != DataType::kI32),
+                  "bias of type {} with output type {}, expected i32, or f32 where the output is not i32", name(bias),
+                  name(type));
   }
   if (type != DataType::kI32) checkParameter(context, scaleInput(), "the scale", DataType::kF32, &w.shape[0]);
   if (isQuantized()) checkParameter(context, zeroInput(), "the zero point of the result", type, nullptr);
@@ -74,7 +76,8 @@ void ByteConvolution::evaluate(const EvalContext& context) const {
   const auto w = integersOf(context.inputs[1]);
   const int64_t xZero = context.inputs[2].loadInt(0);
   const auto wZeros = integersOf(context.inputs[3]);
-  const auto biases = hasBias ? integersOf(context.inputs[4]) : std::vector<int64_t>();
+  const bool isReal = hasBias && context.inputs[4].dtype == DataType::kF32;  // the bias
+  const auto biases = hasBias && !isReal ? integersOf(context.inputs[4]) : std::vector<int64_t>();
   const auto scaleOf = [&](int64_t k) {
     const auto& scale = context.inputs[scaleInput()];
     return static_cast<float>(scale.loadDouble(scale.dims.count() == 1 ? 0 : k));
@@ -90,7 +93,7 @@ void ByteConvolution::evaluate(const EvalContext& context) const {
   std::vector<int64_t> sums(static_cast<size_t>(plane));
   for (int64_t n = 0; n < out.dims[0]; ++n) {
     for (int64_t k = 0; k < out.dims[1]; ++k) {
-      std::fill(sums.begin(), sums.end(), hasBias ? biases[static_cast<size_t>(k)] : 0);
+      std::fill(sums.begin(), sums.end(), biases.empty() ? 0 : biases[static_cast<size_t>(k)]);
       const int64_t wZero = wZeros[wZeros.size() == 1 ? 0 : static_cast<size_t>(k)];
       for (int64_t c = 0; c < groupInputs; ++c) {
         const int64_t* const source = x.data() + (n * xDims[1] + k / groupOutputs * groupInputs + c) * inputPlane;
@@ -101,10 +104,11 @@ void ByteConvolution::evaluate(const EvalContext& context) const {
         });
       }
       const float scale = type == DataType::kI32 ? 1 : scaleOf(k);
+      const float bias = isReal ? static_cast<float>(context.inputs[4].loadDouble(k)) : 0;
       for (int64_t i = 0; i < plane; ++i) {
         const int64_t at = (n * out.dims[1] + k) * plane + i;
         const auto sum = static_cast<int32_t>(static_cast<uint32_t>(sums[static_cast<size_t>(i)]));
-        const float real = static_cast<float>(sum) * scale;
+        const float real = std::fma(static_cast<float>(sum), scale, bias);
         if (type == DataType::kI32) {
           out.storeInt(at, sum);
         } else if (type == DataType::kF32) {

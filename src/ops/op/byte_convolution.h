@@ -6,13 +6,14 @@
 namespace tenon::ops {
 
 // Inputs: x [N,C,spatial...] and w [K,C/groups,kernel...] of i8 or u8 (they may differ), the zero points xZero (one
-// element) and wZero (one, or [K]) of their types, bias i32 [K] when hasBias; where `type` is not i32 scale f32 (one,
-// or [K]), and where it has 8 bits yZero (one element of `type`). Output [N,K,spatial'...] with the extents of a
-// convolution. sum = bias + the sum of (x - xZero) * (w - wZero), where padding counts as xZero, modulo 2^32. The
-// result is by `type`:
+// element) and wZero (one, or [K]) of their types, bias [K] when hasBias, i32 or, where `type` is not i32, f32; where
+// `type` is not i32 scale f32 (one, or [K]), and where it has 8 bits yZero (one element of `type`). Output
+// [N,K,spatial'...] with the extents of a convolution. sum = bias of i32 + the sum of (x - xZero) * (w - wZero), where
+// padding counts as xZero, modulo 2^32; real = f32(sum) * scale + bias of f32, rounded once or twice. The result is by
+// `type`:
 //   i32      sum
-//   f32      f32(sum) * scale
-//   i8, u8   saturate(round_half_even(f32(sum) * scale) + yZero), with relu not less than yZero
+//   f32      real
+//   i8, u8   saturate(round_half_even(real) + yZero), with relu not less than yZero
 // Of a scale that is no finite number, each result of 8 bits is some number.
 struct ByteConvolution {
   static constexpr std::string_view kName = "byte_convolution";

@@ -77,7 +77,7 @@ class Widening {
       const ValueId part = sumOf(x, begin, std::min(partChannels_, channels - begin));
       sum = sum == graph::kNone ? part : pointwise("add(x0,x1)", {sum, part});
     }
-    if (op_.hasBias) sum = pointwise("add(x0,x1)", {sum, ofChannels(node_.inputs[4])});
+    if (op_.hasBias && !hasRealBias()) sum = pointwise("add(x0,x1)", {sum, ofChannels(node_.inputs[4])});
     return finished(sum);
   }
 
@@ -133,14 +133,19 @@ class Widening {
   ValueId finished(ValueId sum) {
     if (op_.type == DataType::kI32) return sum;
     const ValueId scale = ofChannels(node_.inputs[op_.scaleInput()]);
-    if (op_.type == DataType::kF32) return pointwise("cast.f32(x0);mul(t0,x1)", {sum, scale});
+    const ValueId bias = hasRealBias() ? ofChannels(node_.inputs[4]) : graph::kNone;
+    const ValueId real = bias == graph::kNone ? pointwise("cast.f32(x0);mul(t0,x1)", {sum, scale})
+                                              : pointwise("cast.f32(x0);mul(t0,x1);add(t1,x2)", {sum, scale, bias});
+    if (op_.type == DataType::kF32) return real;
     const bool isSigned = op_.type == DataType::kI8;
     const ValueId zero = ofChannels(node_.inputs[op_.zeroInput()]);
-    const std::string last = op_.relu ? "max(t4,t3);" : "max(t4," + std::string(isSigned ? "-128" : "0") + ");";
-    return pointwise("cast.f32(x0);mul(t0,x1);round(t1);cast.f32(x2);add(t2,t3);" + last + "min(t5," +
-                         (isSigned ? "127);cast.i8(t6)" : "255);cast.u8(t6)"),
-                     {sum, scale, zero});
+    const std::string last = op_.relu ? "max(t2,t1);" : "max(t2," + std::string(isSigned ? "-128" : "0") + ");";
+    return pointwise(
+        "round(x0);cast.f32(x1);add(t0,t1);" + last + "min(t3," + (isSigned ? "127);cast.i8(t4)" : "255);cast.u8(t4)"),
+        {real, zero});
   }
+
+  bool hasRealBias() const { return op_.hasBias && graph_.value(node_.inputs[4]).type.dtype == DataType::kF32; }
 
   const Graph& graph_;
   graph::Patch& patch_;

@@ -73,6 +73,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
                                           : finish.u8;
     added_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0);  // to whole vectors
     scale_.assign(static_cast<size_t>(weights_.outputs + kColumns), 1.F);
+    bias_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0.F);
+    hasRealBias_ = op.hasBias && shapes.inputs[4].dtype == DataType::kF32;
     zeroOfWeights_.assign(static_cast<size_t>(weights_.outputs), 0);
     if (weights_.isDepthwise) prepareOrder();
     isPrepared_ = false;
@@ -132,6 +134,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       ones_[static_cast<size_t>(i)] = i / (width * kByteQuad) * kByteQuad + i % kByteQuad < weights_.tapCount ? 1 : 0;
     orderedAdded_.assign(order_.size(), 0);
     orderedScale_.assign(order_.size(), 0);
+    orderedBias_.assign(order_.size(), 0);
   }
 
   // What depends on zero points, scales and biases.
@@ -146,7 +149,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     for (int64_t k = 0; k < weights_.outputs; ++k) {
       const auto at = static_cast<size_t>(k);
       const int64_t wZero = loadInt(weightType_, arguments.inputs[3], wZeros_ == 1 ? 0 : k) + wShift;
-      const int64_t bias = op.hasBias ? loadInt(DataType::kI32, arguments.inputs[4], k) : 0;
+      const int64_t bias = op.hasBias && !hasRealBias_ ? loadInt(DataType::kI32, arguments.inputs[4], k) : 0;
+      if (hasRealBias_) bias_[at] = static_cast<const float*>(arguments.inputs[4])[k];
       zeroOfWeights_[at] = static_cast<int32_t>(wZero);
       centersRows_ = centersRows_ || wZero != 0;
       added_[at] = static_cast<int32_t>(
@@ -158,6 +162,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     for (size_t i = 0; weights_.isDepthwise && i < order_.size(); ++i) {
       orderedAdded_[i] = added_[static_cast<size_t>(order_[i])];
       orderedScale_[i] = scale_[static_cast<size_t>(order_[i])];
+      orderedBias_[i] = bias_[static_cast<size_t>(order_[i])];
     }
   }
 
@@ -252,6 +257,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     ByteChannelResults results;
     results.added = orderedAdded_.data() + c.offset;
     results.scales = orderedScale_.data() + c.offset;
+    results.biases = orderedBias_.data() + c.offset;
     results.zero = yZero_;
     results.low = low_;
     results.isSigned = kernel_.op.type == DataType::kI8;
@@ -278,7 +284,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   void finish(const int32_t* sums, int64_t step, const Block& block, int64_t row, int64_t count, const Piece& part,
               char* scratch, char* y) const {
-    const ByteColumns columns{added_.data() + part.column, scale_.data() + part.column, yZero_, low_};
+    const ByteColumns columns{added_.data() + part.column, scale_.data() + part.column, bias_.data() + part.column,
+                              yZero_, low_};
     ByteRows rows{sums,     step,  scratch + row * kColumns * elementBytes_,
                   kColumns, count, bytePanels(part.width) * kBytePanel};
     if (isInPlace(part)) {
@@ -311,13 +318,13 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   ByteImage image_;
   DataType weightType_ = DataType::kI8;
   std::vector<int32_t> added_, zeroOfWeights_;  // by output channel
-  std::vector<float> scale_;
+  std::vector<float> scale_, bias_;
   // Of single channels, in the order of lanes.
   std::vector<int8_t> ones_;  // weights
   std::vector<int32_t> order_, orderedAdded_;
-  std::vector<float> orderedScale_;
+  std::vector<float> orderedScale_, orderedBias_;
   const int8_t* packed_ = nullptr;
-  bool isLast_ = false, centersRows_ = false, isPrepared_ = false;
+  bool isLast_ = false, centersRows_ = false, isPrepared_ = false, hasRealBias_ = false;
   int64_t count_ = 0, elementBytes_ = 1, wZeros_ = 1, scales_ = 0, weightsAt_ = 0;
   int64_t units_ = 1, unitPixels_ = 0, blockPixels_ = 0, blocks_ = 0, pieces_ = 1, chunks_ = 1, chunkPieces_ = 1;
   int64_t xZero_ = 0;

@@ -163,14 +163,16 @@ void byteRows(const ByteChannels& c, const ByteChannelResults& results) {
   const auto lowSigned = hn::Set(kSigned, static_cast<int8_t>(results.low));
   const int32_t* const added = results.added;
   const float* const scales = results.scales;
+  const float* const biases = results.biases;
   Parts first;
   for (int k = 0; k < kParts; ++k) first.parts[k] = hn::LoadU(kWords, added + k * kLanes);
   for (int64_t row = 0; row < c.count; ++row) {
     const Parts all = window<kVnni, kWhole>(c, row, first);
     // What is far below all results becomes the least whole number, which is right.
     const auto whole = [&](int k) HWY_ATTR {
-      return nearest(
-          hn::Min(hn::Mul(hn::ConvertTo(kReals, all.parts[k]), hn::LoadU(kReals, scales + k * kLanes)), bound));
+      const auto scale = hn::LoadU(kReals, scales + k * kLanes);
+      const auto bias = hn::LoadU(kReals, biases + k * kLanes);
+      return nearest(hn::Min(hn::MulAdd(hn::ConvertTo(kReals, all.parts[k]), scale, bias), bound));
     };
     const auto lowHalf = sumOf(packed(whole(0), whole(1)), zero);
     const auto highHalf = sumOf(packed(whole(2), whole(3)), zero);
@@ -230,7 +232,7 @@ void bytes(const ByteChannels& c, const ByteChannelResults& results) {
       if (channel >= c.width) continue;
       const auto sum =
           static_cast<int32_t>(static_cast<uint32_t>(sumAt(c, row, i)) + static_cast<uint32_t>(results.added[i]));
-      const float real = static_cast<float>(sum) * results.scales[i];
+      const float real = static_cast<float>(sum) * results.scales[i] + results.biases[i];
       const float bounded = real < kBound ? (real > -kBound ? real : -kBound) : kBound;
       const int32_t value = static_cast<int32_t>(std::nearbyint(bounded)) + results.zero;
       const int32_t high = results.isSigned ? 127 : 255;

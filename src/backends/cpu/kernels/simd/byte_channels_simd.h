@@ -23,6 +23,7 @@ struct ByteChannels {
 struct ByteChannelResults {
   const int32_t* added = nullptr;  // to sums
   const float* scales = nullptr;
+  const float* biases = nullptr;  // added then
   int32_t zero = 0, low = 0;
   bool isSigned = false;
   uint8_t* to = nullptr;

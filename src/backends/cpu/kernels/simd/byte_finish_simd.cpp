@@ -37,7 +37,7 @@ void finishReals(const ByteRows& rows, const ByteColumns& columns) {
     const int32_t* HWY_RESTRICT const sums = rows.sums + r * rows.sumStep;
     float* HWY_RESTRICT const to = static_cast<float*>(rows.out) + r * rows.outStep;
     for (int64_t c = 0; c < rows.width; ++c)
-      to[c] = static_cast<float>(wrappingSum(sums[c], columns.added[c])) * columns.scales[c];
+      to[c] = static_cast<float>(wrappingSum(sums[c], columns.added[c])) * columns.scales[c] + columns.biases[c];
   }
 }
 
@@ -85,7 +85,9 @@ HWY_INLINE int64_t finishVectors(const ByteRows& rows, const ByteColumns& column
     const auto line = [&](int64_t r) {
       const auto whole = [&](int64_t at) {
         const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + at), hn::LoadU(di, columns.added + at));
-        return nearest(hn::Min(hn::Mul(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at)), bound));
+        return nearest(hn::Min(
+            hn::MulAdd(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at), hn::LoadU(d, columns.biases + at)),
+            bound));
       };
       return sumOf(packed(whole(c), whole(c + kLanes)), zero);
     };
@@ -123,9 +125,10 @@ void finishBytes(const ByteRows& rows, const ByteColumns& columns) {
   for (; c + lanes <= rows.width; c += lanes) {
     const auto added = hn::LoadU(di, columns.added + c);
     const auto scale = hn::LoadU(d, columns.scales + c);
+    const auto bias = hn::LoadU(d, columns.biases + c);
     for (int64_t r = 0; r < rows.count; ++r) {
       const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + c), added);
-      const auto real = hn::Mul(hn::ConvertTo(d, sum), scale);
+      const auto real = hn::MulAdd(hn::ConvertTo(d, sum), scale, bias);
       const auto whole = hn::NearestInt(hn::Max(hn::Min(real, hn::Set(d, kBound)), hn::Set(d, -kBound)));
       hn::StoreU(hn::DemoteTo(narrow, hn::Max(hn::Add(whole, zero), low)), narrow, out + r * rows.outStep + c);
     }
@@ -134,7 +137,7 @@ void finishBytes(const ByteRows& rows, const ByteColumns& columns) {
   for (; c < rows.width; ++c) {
     for (int64_t r = 0; r < rows.count; ++r) {
       const int32_t sum = wrappingSum(rows.sums[r * rows.sumStep + c], columns.added[c]);
-      const float real = static_cast<float>(sum) * columns.scales[c];
+      const float real = static_cast<float>(sum) * columns.scales[c] + columns.biases[c];
       const float bounded = real < kBound ? (real > -kBound ? real : -kBound) : kBound;
       int32_t value = static_cast<int32_t>(std::nearbyint(bounded)) + columns.zero;
       value = value < columns.low ? columns.low : value;

@@ -7,10 +7,11 @@
 
 namespace tenon::backends::cpu {
 
-// Of `width` columns: what is added to their sums, and their scales.
+// Of `width` columns: what is added to their sums, their scales, and what is added then.
 struct ByteColumns {
   const int32_t* added = nullptr;
   const float* scales = nullptr;  // of results that are no i32
+  const float* biases = nullptr;  // likewise
   int32_t zero = 0;               // of results of 8 bits
   int32_t low = 0;                // their least
 };
