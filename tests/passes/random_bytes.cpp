@@ -35,4 +35,28 @@ bool Generator::byteConvolution(ValueId x) {
   return true;
 }
 
+// A convolution between dequantize and quantize nodes, as quantized networks are exported.
+bool Generator::dequantizedConvolution(ValueId x, ValueId scale) {
+  const int64_t channels = shape(x)[1].constant();
+  const int64_t out = 1 + pick(4);
+  const int64_t kernel = 1 + pick(2);
+  if (graph_.value(scale).type.rank() != 0) return false;
+  put(ops::Operator::parse("dequantize{}"), {x, scale});
+  const ValueId real = last_;
+  const bool isAlong = pick(2) == 0;
+  put(ops::Operator::parse("dequantize{axis=0}"),
+      {weights({out, channels, kernel, kernel}, DataType::kI8), isAlong ? weights({out}) : number(0.0371)});
+  std::vector<ValueId> inputs{real, last_};
+  const bool hasBias = pick(2) == 0;
+  if (hasBias) inputs.push_back(weights({out}));
+  const auto op = ops::Operator::parse(fmt::format("convolution{{prePadding=[1,1] hasBias={}}}", hasBias));
+  if (!tryPut(op, std::move(inputs))) return false;
+  if (pick(2) == 0) unaryOf(pick(2) == 0 ? "relu(x0)" : "clip(x0,0,6)", last_);
+  if (pick(3) == 0) return true;
+  const ValueId step = number(0.0213);
+  put(ops::Operator::parse(pick(2) == 0 ? "quantize{type=u8}" : "quantize{type=i8}"), {last_, step});
+  put(ops::Operator::parse("dequantize{}"), {last_, step});
+  return true;
+}
+
 }  // namespace tenon::passes

@@ -109,6 +109,7 @@ class Generator {
   void quantized();
   void quantizedProduct(ValueId q, ValueId scale);
   bool byteConvolution(ValueId x);  // random_bytes.cpp
+  bool dequantizedConvolution(ValueId x, ValueId scale);
 
   // --- sizes that only the run knows (random_selection.cpp) ---
   void selection(ValueId x);
