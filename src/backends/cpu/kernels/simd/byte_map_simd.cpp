@@ -196,9 +196,39 @@ void compute(const ByteFormula& f, const uint8_t* a, const uint8_t* b, uint8_t* 
 
 #endif
 
+uint64_t sum(const uint8_t* x, size_t count, uint8_t sign) {
+  uint64_t result = 0;
+  size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> bytes;
+  const hn::Repartition<uint64_t, decltype(bytes)> wide;
+  const size_t lanes = hn::Lanes(bytes);
+  const auto signs = hn::Set(bytes, sign);
+  auto sums = hn::Zero(wide);
+  for (; i + lanes <= count; i += lanes) sums = hn::Add(sums, hn::SumsOf8(hn::Xor(hn::LoadU(bytes, x + i), signs)));
+  result = hn::GetLane(hn::SumOfLanes(wide, sums));
+#endif
+  for (; i < count; ++i) result += static_cast<uint8_t>(x[i] ^ sign);
+  return result;
+}
+
+void addRows(const uint8_t* x, size_t rows, size_t step, size_t width, uint8_t sign, uint64_t* sums) {
+  uint16_t narrow[kByteColumns] = {};
+  if (width == kByteColumns) {
+    for (size_t row = 0; row < rows; ++row, x += step) {
+      for (size_t i = 0; i < kByteColumns; ++i) narrow[i] = static_cast<uint16_t>(narrow[i] + (x[i] ^ sign));
+    }
+  } else {
+    for (size_t row = 0; row < rows; ++row, x += step) {
+      for (size_t i = 0; i < width; ++i) narrow[i] = static_cast<uint16_t>(narrow[i] + (x[i] ^ sign));
+    }
+  }
+  for (size_t i = 0; i < width; ++i) sums[i] += narrow[i];
+}
+
 }  // namespace byte_map
 
-ByteMaps findByteMaps() { return {byte_map::bestLookUp(), byte_map::compute}; }
+ByteMaps findByteMaps() { return {byte_map::bestLookUp(), byte_map::compute, byte_map::sum, byte_map::addRows}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
