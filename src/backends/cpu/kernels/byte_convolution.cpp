@@ -128,7 +128,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     order_.resize(static_cast<size_t>(chunks * width));
     for (int64_t i = 0; i < chunks * width; ++i)
       order_[static_cast<size_t>(i)] =
-          static_cast<int32_t>(std::min(i / width * width + byteChannelAt(i % width, width), weights_.outputs - 1));
+          static_cast<int32_t>(std::max<int64_t>(weights_.channelAt(i / width, i % width), 0));
     ones_.assign(static_cast<size_t>(weights_.chunkBytes()), 0);
     for (int64_t i = 0; i < weights_.chunkBytes(); ++i)
       ones_[static_cast<size_t>(i)] = i / (width * kByteQuad) * kByteQuad + i % kByteQuad < weights_.tapCount ? 1 : 0;
@@ -261,12 +261,42 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     results.zero = yZero_;
     results.low = low_;
     results.isSigned = kernel_.op.type == DataType::kI8;
-    results.to = isLast_ ? reinterpret_cast<uint8_t*>(y) + block.first * weights_.outputs + c.offset : scratch;
-    results.step = isLast_ ? weights_.outputs : kMostChannels;
-    byteChannels().bytes(c, results);
+    const int64_t step = isLast_ ? weights_.outputs : std::min(weights_.outputs, kMostChannels);
+    results.to = isLast_ ? reinterpret_cast<uint8_t*>(y) + block.first * step + c.offset : scratch;
+    results.step = step;
+    sideBySide() ? joinedBytes(c, results, block) : byteChannels().bytes(c, results);
     if (isLast_) return;
     const int64_t at = (block.unit * weights_.outputs + c.offset) * unitPixels_ + block.first;
-    turnBytes(scratch, kMostChannels, y + at, unitPixels_, block.pixels, c.width);
+    turnBytes(scratch, step, y + at, unitPixels_, block.pixels, c.width);
+  }
+
+  // Whether windows of neighbours in a row are neighbours, and vectors hold the channels of several.
+  bool sideBySide() const { return weights_.repeats > 1 && image_.stride[2] == 1 && image_.out[2] >= weights_.repeats; }
+
+  void joinedBytes(const ByteChannels& c, const ByteChannelResults& results, const Block& block) const {
+    const int64_t together = weights_.repeats;
+    const auto pixels = [&](int64_t first, int64_t count, int64_t each) {
+      const uint8_t* windows[kBlockPixels + kByteRows];
+      for (int64_t i = 0; i < count; ++i) windows[i] = block.windows[first + i * each];
+      ByteChannels own = c;
+      own.rows = windows;
+      own.count = count;
+      own.width = c.width * each;
+      ByteChannelResults to = results;
+      to.to += first * results.step;
+      to.step *= each;
+      byteChannels().bytes(own, to);
+    };
+    for (int64_t first = 0; first < block.pixels;) {
+      const int64_t x = (block.first + first) % image_.out[2];
+      const int64_t run = std::min(block.pixels - first, image_.out[2] - x);
+      const int64_t whole = run / together;
+      if (whole > 0) pixels(first, whole, together);
+      const int64_t rest = run - whole * together;
+      // The last ones again with others of the row, or one by one.
+      if (rest > 0) whole > 0 ? pixels(first + run - together, 1, together) : pixels(first, rest, 1);
+      first += run;
+    }
   }
 
   // Takes away what the zero points of weights make of the sum of a window.

@@ -32,6 +32,13 @@ ByteWeights::ByteWeights(const ops::ByteConvolution& op, const Dims& w, bool isS
   isJoined = !isDepthwise && groups == 1 && kernel[2] > 1 && dilationOf(op, axes, 2) == 1;
   tapCount = kernel[0] * kernel[1] * (isJoined ? 1 : kernel[2]);
   depth = channels * (isJoined ? kernel[2] : 1);
+  if (isDepthwise && outputs > 0) repeats = std::max<int64_t>(1, byteChannels().channels / outputs);
+}
+
+int64_t ByteWeights::channelAt(int64_t chunk, int64_t place) const {
+  const int64_t width = byteChannels().channels;
+  const int64_t k = chunk * width + byteChannelAt(place, width);
+  return k < repeats * outputs ? k % outputs : -1;
 }
 
 int64_t ByteWeights::sumsAt() const {
@@ -82,9 +89,9 @@ void ByteWeights::packChannels(const void* from, int8_t* to) const {
   const int64_t width = byteChannels().channels;
   for (int64_t i = 0; i < sumsAt(); ++i) {
     const int64_t chunk = i / chunkBytes();
-    const int64_t k = chunk * width + byteChannelAt(i / kByteQuad % width, width);
+    const int64_t k = channelAt(chunk, i / kByteQuad % width);
     const int64_t tap = i % chunkBytes() / (width * kByteQuad) * kByteQuad + i % kByteQuad;
-    to[i] = static_cast<int8_t>(k < outputs && tap < tapCount ? weight(from, k, tap, 0) : 0);
+    to[i] = static_cast<int8_t>(k >= 0 && tap < tapCount ? weight(from, k, tap, 0) : 0);
   }
   for (int64_t k = 0; k < outputs; ++k) {
     int64_t sum = 0;

@@ -23,6 +23,8 @@ struct ByteWeights {
   int64_t groupPanels() const { return bytePanels(columns()); }
   int64_t panelBytes() const { return tapCount * byteQuads(depth) * kByteQuad * kBytePanel + kBytePanel * 4; }
   int64_t chunkBytes() const { return byteQuads(tapCount) * kByteQuad * byteChannels().channels; }  // single channels
+  // The channel at a place of a chunk of single ones; -1: none. Few channels are repeated, for pixels side by side.
+  int64_t channelAt(int64_t chunk, int64_t place) const;
   int64_t sumsAt() const;  // bytes before the sums of all columns, i32 each
   int64_t bytes() const { return sumsAt() + outputs * 4; }
   std::string recipe() const;
@@ -34,6 +36,7 @@ struct ByteWeights {
   bool isJoined = false;  // a row of the window is one tap
   bool isDepthwise = false;
   int64_t tapCount = 1, depth = 0;  // bytes of a tap
+  int64_t repeats = 1;              // of single channels
 
  private:
   int64_t weight(const void* from, int64_t output, int64_t tap, int64_t at) const;

@@ -8,6 +8,7 @@
 // clang-format on
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "backends/cpu/kernels/simd/byte_finish_simd.h"
@@ -63,7 +64,7 @@ HWY_INLINE Words packed(Shorts a, Shorts b, uint8_t) { return Words{TENON_X86(pa
 HWY_INLINE Words nearest(hn::Vec<hn::ScalableTag<float>> x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
 #undef TENON_X86
 
-// Two vectors of columns of two rows at a time; how many columns were finished.
+// How many columns were finished: of two rows two vectors at a time, or of four rows one.
 template <typename T>
 HWY_INLINE int64_t finishVectors(const ByteRows& rows, const ByteColumns& columns) {
   const hn::ScalableTag<float> d;
@@ -80,23 +81,34 @@ HWY_INLINE int64_t finishVectors(const ByteRows& rows, const ByteColumns& column
   const auto low = hn::Set(bytes, static_cast<T>(columns.low));
   const auto bound = hn::Set(d, kBound);
   auto* const out = static_cast<T*>(rows.out);
+  const auto whole = [&](int64_t r, int64_t at) HWY_ATTR {
+    const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + at), hn::LoadU(di, columns.added + at));
+    return nearest(
+        hn::Min(hn::MulAdd(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at), hn::LoadU(d, columns.biases + at)),
+                bound));
+  };
+  const auto ordered = [&](Shorts a, Shorts b) HWY_ATTR {
+    const auto both = hn::BitCast(bytes, packed(sumOf(a, zero), sumOf(b, zero), T()));
+    return hn::TableLookupLanes(hn::BitCast(di, hn::Max(both, low)), places);
+  };
   int64_t c = 0;
   for (; c + 2 * kLanes <= rows.width; c += 2 * kLanes) {
-    const auto line = [&](int64_t r) {
-      const auto whole = [&](int64_t at) {
-        const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + at), hn::LoadU(di, columns.added + at));
-        return nearest(hn::Min(
-            hn::MulAdd(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at), hn::LoadU(d, columns.biases + at)),
-            bound));
-      };
-      return sumOf(packed(whole(c), whole(c + kLanes)), zero);
-    };
+    const auto line = [&](int64_t r) HWY_ATTR { return packed(whole(r, c), whole(r, c + kLanes)); };
     for (int64_t r = 0; r < rows.count; r += 2) {
       const int64_t next = r + 1 < rows.count ? r + 1 : r;
-      const auto both = hn::BitCast(bytes, packed(line(r), line(next), T()));
-      const auto result = hn::TableLookupLanes(hn::BitCast(di, hn::Max(both, low)), places);
+      const auto result = ordered(line(r), line(next));
       hn::StoreU(hn::LowerHalf(half, result), half, reinterpret_cast<int32_t*>(out + r * rows.outStep + c));
       hn::StoreU(hn::UpperHalf(half, result), half, reinterpret_cast<int32_t*>(out + next * rows.outStep + c));
+    }
+  }
+  for (; c + kLanes <= rows.width; c += kLanes) {
+    for (int64_t r = 0; r < rows.count; r += 4) {
+      const auto place = [&](int64_t i) { return r + i < rows.count ? r + i : rows.count - 1; };
+      const auto result =
+          ordered(packed(whole(r, c), whole(place(1), c)), packed(whole(place(2), c), whole(place(3), c)));
+      HWY_ALIGN T line[4 * kLanes];
+      hn::Store(result, di, reinterpret_cast<int32_t*>(line));
+      for (int64_t i = 0; i < 4; ++i) std::memcpy(out + place(i) * rows.outStep + c, line + i * kLanes, kLanes);
     }
   }
   return c;
