@@ -220,14 +220,15 @@ void ByteImage::copyRow(const uint8_t* from, uint8_t zero, uint8_t* to, int64_t 
                 isDense ? all : channels, inside);
     }
   } else if (groupStep == channels) {
-    std::memcpy(first, from + (image * plane + pixel) * all, static_cast<size_t>(inside * all));
+    const uint8_t* const source = from + (image * plane + pixel) * all;
+    if (isSigned) return changeByteSigns(source, inside * all, first);
+    std::memcpy(first, source, static_cast<size_t>(inside * all));
   } else {
     const uint8_t* const source = from + (image * plane + pixel) * all;
     for (int64_t i = 0; i < inside * groups; ++i)
       std::memcpy(first + i * groupStep, source + i * channels, static_cast<size_t>(channels));
   }
-  if (!isSigned) return;
-  for (int64_t i = 0; i < inside * pixelStep; ++i) first[i] ^= 0x80U;
+  if (isSigned) changeByteSigns(first, inside * pixelStep, first);
 }
 
 void ByteImage::copy(const void* from, uint8_t zero, uint8_t* to) const {

@@ -263,7 +263,7 @@ int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, 
 }
 
 // A row of bytes, each with its sign bit changed.
-void changeSigns(const int8_t* HWY_RESTRICT from, int64_t depth, uint8_t* HWY_RESTRICT to) {
+void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
   for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(static_cast<uint8_t>(from[k]) ^ 0x80U);
 }
 
@@ -310,6 +310,10 @@ void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t d
   }
   for (int32_t& sum : sums) sum *= 128;
   std::memcpy(to, sums, sizeof(sums));
+}
+
+void changeByteSigns(const void* from, int64_t count, uint8_t* to) {
+  packing().changeSigns(static_cast<const int8_t*>(from), count, to);
 }
 
 void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {

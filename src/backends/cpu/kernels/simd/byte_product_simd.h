@@ -48,6 +48,8 @@ struct BytePacking {
 // Packs up to 16 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
 void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
                    int8_t* to);
+// Bytes plus 128, which may stay where they are.
+void changeByteSigns(const void* from, int64_t count, uint8_t* to);
 // A row of `depth` bytes, `step` apart, plus 128 each; to whole quads.
 void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to);
 
