@@ -126,6 +126,23 @@ output %c)g"),
             "dequantize dequantize convolution");
 }
 
+// Sums that 32 bits might not hold.
+TEST(QuantizedWindows, LongSumsStay) {
+  for (const int64_t channels : {32768, 32769}) {
+    auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+input %x : u8[1,{0},1]
+const %s : f32[] = {{0.05}}
+const %w : i8[2,{0},1] = random(3)
+%dx : f32[1,{0},1] = dequantize(%x, %s) "dx"
+%dw : f32[2,{0},1] = dequantize(%w, %s) "dw"
+%c : f32[1,2,1] = convolution(%dx, %dw) "c"
+output %c
+}})g",
+                                          channels));
+    EXPECT_EQ(runPass("quantized_windows", graph), channels == 32768 ? 1 : 0);
+  }
+}
+
 TEST(QuantizedScalars, SumsAndAveragesOfBytes) {
   const std::string head = R"g(input %a : u8[2,3,4,5]
 input %b : i8[2,3,4,5]

@@ -151,7 +151,7 @@ class Followers {
       return false;
     const double step = scale->view().loadDouble(0);
     const double highest = ((quantize->type == DataType::kU8 ? 255 : 127) - zero->view().loadDouble(0)) * step;
-    if (bound_ && highest > *bound_ + step / 2) return false;
+    if (bound_ && highest >= *bound_ + step / 2) return false;
     type_ = quantize->type;
     scale_ = std::move(scale);
     zero_ = std::move(zero);
@@ -229,7 +229,10 @@ class Rewriter {
     window.w = sourceOf(graph_, node.inputs[1], filterAxis);
     if (!window.x || !window.w || graph_.value(window.x.bytes).constant != nullptr) return false;
     window.weights = constantOf(graph_, window.w.bytes);
-    return window.weights != nullptr && window.weights->count() > 0;
+    if (window.weights == nullptr || window.weights->count() == 0) return false;
+    constexpr int64_t kMostTerms = 32768;  // whose sum i32 holds
+    const Dims dims = window.weights->dims();
+    return dims.count() / dims[static_cast<int>(filterAxis)] <= kMostTerms;
   }
 
   // `pixels`: the shape that the operand is read in, where it is a matrix.

@@ -18,6 +18,7 @@ class BytePointwiseTactic final : public SimpleTactic {
     const auto isByte = [](DataType type) { return type == DataType::kI8 || type == DataType::kU8; };
     const auto& y = problem.outputs[0];
     for (const auto& input : problem.inputs) {
+      if (input.constant != nullptr) return compile::no("a constant operand, which lies row by row");
       if (!isByte(input.dtype) || !isByte(y.dtype) || input.dims != y.dims)
         return compile::no("an operand {} of {} and a result {} of {}; expected i8 or u8 and one shape",
                            input.dims.text(), tenon::name(input.dtype), y.dims.text(), tenon::name(y.dtype));

@@ -144,9 +144,8 @@ void sumRows(const ByteChannels& c, int32_t* to, int64_t step) {
     const Parts sums = window<kVnni, kWhole>(c, row, {{zero, zero, zero, zero}});
     HWY_ALIGN int32_t ordered[kChannels];
     for (int k = 0; k < kParts; ++k) hn::Store(sums.parts[k], kWords, ordered + k * kLanes);
-    for (int64_t i = 0; i < kChannels; ++i) {
-      if (const int64_t channel = byteChannelAt(i, kChannels); channel < c.width) to[row * step + channel] = ordered[i];
-    }
+    for (int64_t i = 0; i < kChannels; i += 4)
+      std::memcpy(to + row * step + byteChannelAt(i, kChannels), ordered + i, 4 * sizeof(int32_t));
   }
 }
 

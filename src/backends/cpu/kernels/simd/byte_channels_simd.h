@@ -32,7 +32,7 @@ struct ByteChannelResults {
 
 struct ByteChannelFunctions {
   int64_t channels = 16;  // of a vector, at most
-  // Sums in the order of channels, `step` from pixel to pixel.
+  // Sums in the order of channels, `step` from pixel to pixel; of a whole vector, whatever is there.
   void (*sums)(const ByteChannels& c, int32_t* to, int64_t step) = nullptr;
   void (*bytes)(const ByteChannels& c, const ByteChannelResults& results) = nullptr;
 };
