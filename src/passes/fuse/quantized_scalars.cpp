@@ -6,6 +6,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/quantize.h"
 #include "ops/op/reduce.h"
+#include "ops/op/reshape.h"
 
 namespace tenon::passes {
 namespace {
@@ -16,7 +17,9 @@ bool isByte(DataType type) { return type == DataType::kI8 || type == DataType::k
 ConstantPtr numberOf(const Graph& graph, ValueId value) {
   const auto& constant = graph.value(value).constant;
   if (constant == nullptr || constant->count() != 1) return nullptr;
-  return Constant::scalar(DataType::kF32, constant->view().loadDouble(0));
+  auto number = Constant::recipe(ops::Reshape{{}}, {constant});
+  if (number->dtype() == DataType::kF32) return number;
+  return Constant::recipe(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kF32)}, {number});
 }
 
 struct Numbers {

@@ -78,8 +78,8 @@ Source sourceOf(const Graph& graph, ValueId value, int64_t axis = -1) {
 // The nodes behind a convolution or product that its result takes in.
 class Followers {
  public:
-  Followers(const Graph& graph, NodeId id, const Extent& channels, bool isLast)
-      : graph_(graph), result_(graph.node(id).outputs[0]), nodes_{id} {
+  Followers(const Graph& graph, NodeId id, const Extent& channels, bool isLast, const Options& options)
+      : graph_(graph), mayCompare_(!options.refittable), result_(graph.node(id).outputs[0]), nodes_{id} {
     if (isLast) takeBias(channels);
     const ValueId real = result_;
     const auto nodes = nodes_;
@@ -149,9 +149,7 @@ class Followers {
     if (scale == nullptr || zero == nullptr || scale->count() != 1 || zero->count() != 1 ||
         scale->dtype() != DataType::kF32)
       return false;
-    const double step = scale->view().loadDouble(0);
-    const double highest = ((quantize->type == DataType::kU8 ? 255 : 127) - zero->view().loadDouble(0)) * step;
-    if (bound_ && highest >= *bound_ + step / 2) return false;
+    if (bound_ && !isSuperfluous(*bound_, quantize->type, *scale, *zero)) return false;
     type_ = quantize->type;
     scale_ = std::move(scale);
     zero_ = std::move(zero);
@@ -159,7 +157,14 @@ class Followers {
     return true;
   }
 
+  bool isSuperfluous(double bound, DataType type, const Constant& scale, const Constant& zero) const {
+    if (!mayCompare_) return false;
+    const double step = scale.view().loadDouble(0);
+    return ((type == DataType::kU8 ? 255 : 127) - zero.view().loadDouble(0)) * step < bound + step / 2;
+  }
+
   const Graph& graph_;
+  bool mayCompare_;  // values of constants
   ValueId result_;
   std::vector<NodeId> nodes_;
   ConstantPtr bias_, scale_, zero_;  // vectors; scale and zero point of the result
@@ -201,7 +206,7 @@ class Rewriter {
     window.op.prePadding = op.prePadding;
     window.op.postPadding = op.postPadding;
     window.op.groups = op.groups;
-    const Followers followers(graph_, id, Extent(window.weights->dims()[0]), false);
+    const Followers followers(graph_, id, Extent(window.weights->dims()[0]), false, options_);
     return put(followers, std::move(window), nullptr);
   }
 
@@ -219,7 +224,7 @@ class Rewriter {
     Extent rows(1);
     for (size_t i = 0; i + 1 < a.size(); ++i) rows = rows * a[i];
     const Shape pixels{rows, a.back(), Extent(1)};
-    const Followers followers(graph_, id, Extent(dims[0]), true);
+    const Followers followers(graph_, id, Extent(dims[0]), true, options_);
     window.bias = followers.bias();
     return put(followers, std::move(window), &pixels);
   }

@@ -51,7 +51,7 @@ struct ByteConvolutionKernel final : runtime::Kernel, runtime::Packer {
 class ByteConvolutionInstance final : public runtime::KernelInstance {
  public:
   explicit ByteConvolutionInstance(const ByteConvolutionKernel& kernel)
-      : kernel_(kernel), multiply_(byteTileFunction()) {}
+      : kernel_(kernel), multiply_(byteTileFunction()), multiplyAndFinish_(byteTileFinish()) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& op = kernel_.op;
@@ -209,6 +209,11 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     for (int64_t row = 0; row < block.pixels; row += rows) {
       tile.rows = block.windows + row;
       tile.rowCount = static_cast<int>(std::min(rows, block.pixels - row));
+      if (isAtOnce(tile)) {
+        const auto to = rowsAt(block, row, tile.rowCount, part, scratch, y);
+        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type == DataType::kI8, to.out, to.outStep);
+        continue;
+      }
       multiply_(tile);
       for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r) center(sums + r * kColumns, tile.rows[r], tile, part);
       finish(sums, kColumns, block, row, tile.rowCount, part, scratch, y);
@@ -314,15 +319,30 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   void finish(const int32_t* sums, int64_t step, const Block& block, int64_t row, int64_t count, const Piece& part,
               char* scratch, char* y) const {
-    const ByteColumns columns{added_.data() + part.column, scale_.data() + part.column, bias_.data() + part.column,
-                              yZero_, low_};
-    ByteRows rows{sums,     step,  scratch + row * kColumns * elementBytes_,
-                  kColumns, count, bytePanels(part.width) * kBytePanel};
+    auto rows = rowsAt(block, row, count, part, scratch, y);
+    rows.sums = sums;
+    rows.sumStep = step;
+    finish_(rows, columnsAt(part));
+  }
+
+  // Sums that nothing but the finish reads.
+  bool isAtOnce(const ByteTile& tile) const {
+    return multiplyAndFinish_ != nullptr && kernel_.op.isQuantized() && !centersRows_ && tile.panelCount == 2;
+  }
+
+  ByteColumns columnsAt(const Piece& part) const {
+    return {added_.data() + part.column, scale_.data() + part.column, bias_.data() + part.column, yZero_, low_};
+  }
+
+  // Where results go.
+  ByteRows rowsAt(const Block& block, int64_t row, int64_t count, const Piece& part, char* scratch, char* y) const {
+    const int64_t width = bytePanels(part.width) * kBytePanel;
+    ByteRows rows{nullptr, 0, scratch + row * kColumns * elementBytes_, kColumns, count, width};
     if (isInPlace(part)) {
       rows.out = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
       rows.outStep = weights_.outputs;
     }
-    finish_(rows, columns);
+    return rows;
   }
 
   void store(const char* scratch, const Block& block, const Piece& part, char* y) const {
@@ -342,6 +362,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   const ByteConvolutionKernel& kernel_;
   ByteTileFunction multiply_;
+  ByteTileFinish multiplyAndFinish_;
   ByteFinish::Function finish_ = nullptr;
   decltype(TransposeFunctions::transpose) turn_ = nullptr;
   ByteWeights weights_;

@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "backends/cpu/kernels/simd/byte_finish_simd.h"
 #include "backends/cpu/kernels/simd/byte_product_simd.h"
 #include "core/platform/processor.h"
 
@@ -132,13 +133,13 @@ TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
 }
 
 template <int kRows, int kPanels>
-TENON_VNNI void quadTile(const ByteTile& t) {
+TENON_VNNI inline __attribute__((always_inline)) const int8_t* quadSums(const ByteTile& t,
+                                                                        __m512i (&sums)[kRows][kPanels]) {
   const int64_t step = t.panelStep;
   const int8_t* panel = t.panels;
   const uint8_t* rows[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) rows[r] = t.rows[r];
-  __m512i sums[kRows][kPanels];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -158,12 +159,71 @@ TENON_VNNI void quadTile(const ByteTile& t) {
       }
     }
   }
+  return panel;
+}
+
+template <int kRows, int kPanels>
+TENON_VNNI void quadTile(const ByteTile& t) {
+  __m512i sums[kRows][kPanels];
+  const int8_t* const end = quadSums<kRows, kPanels>(t, sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int p = 0; p < kPanels; ++p)
-      storeVnni(sums[r][p], panel + p * step, t.width - p * kBytePanel, t.out + r * t.outStep + p * kBytePanel);
+      storeVnni(sums[r][p], end + p * t.panelStep, t.width - p * kBytePanel, t.out + r * t.outStep + p * kBytePanel);
   }
+}
+
+// Two rows at a time, whose bytes are ordered together.
+template <int kRows, bool kSigned>
+TENON_VNNI void finishedTile(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
+  __m512i sums[kRows][2];
+  quadSums<kRows, 2>(t, sums);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512 bound = _mm512_set1_ps(1024);  // beyond it all results saturate, whatever the zero point
+  const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(columns.zero));
+  const __m512i low = _mm512_set1_epi8(static_cast<char>(columns.low));
+  __m512i added[2];
+  __m512 scales[2], biases[2];
+  for (int p = 0; p < 2; ++p) {
+    added[p] = _mm512_loadu_si512(columns.added + p * kBytePanel);
+    scales[p] = _mm512_loadu_ps(columns.scales + p * kBytePanel);
+    biases[p] = _mm512_loadu_ps(columns.biases + p * kBytePanel);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; r += 2) {
+    const int next = r + 1 < kRows ? r + 1 : r;
+    __m512i half[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      __m512i whole[2];
+#pragma GCC unroll 2
+      for (int p = 0; p < 2; ++p) {
+        const __m512i sum = _mm512_add_epi32(sums[i == 0 ? r : next][p], added[p]);
+        whole[p] =
+            _mm512_cvtps_epi32(_mm512_min_ps(_mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales[p], biases[p]), bound));
+      }
+      half[i] = _mm512_adds_epi16(_mm512_packs_epi32(whole[0], whole[1]), zero);
+    }
+    const __m512i both = kSigned ? _mm512_max_epi8(_mm512_packs_epi16(half[0], half[1]), low)
+                                 : _mm512_max_epu8(_mm512_packus_epi16(half[0], half[1]), low);
+    const __m512i result = _mm512_permutexvar_epi32(order, both);
+    auto* const to = static_cast<char*>(out);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + r * outStep), _mm512_castsi512_si256(result));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + next * outStep), _mm512_extracti64x4_epi64(result, 1));
+  }
+}
+
+template <bool kSigned>
+TENON_VNNI void finishedRows(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
+  constexpr decltype(&finishedTile<1, kSigned>) kTiles[] = {
+      finishedTile<1, kSigned>, finishedTile<2, kSigned>, finishedTile<3, kSigned>, finishedTile<4, kSigned>,
+      finishedTile<5, kSigned>, finishedTile<6, kSigned>, finishedTile<7, kSigned>, finishedTile<8, kSigned>};
+  kTiles[t.rowCount - 1](t, columns, out, outStep);
+}
+
+TENON_VNNI void vnniFinish(const ByteTile& t, const ByteColumns& columns, bool isSigned, void* out, int64_t outStep) {
+  isSigned ? finishedRows<true>(t, columns, out, outStep) : finishedRows<false>(t, columns, out, outStep);
 }
 
 template <int kPanels>
@@ -184,6 +244,7 @@ TENON_VNNI void vnniTile(const ByteTile& t) { t.panelCount == 2 ? quadRows<2>(t)
 #undef TENON_VNNI
 
 ByteTileFunction best() { return platform::hasVnni() ? vnniTile : tile; }
+ByteTileFinish bestFinish() { return platform::hasVnni() ? vnniFinish : nullptr; }
 
 #elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
 
@@ -223,10 +284,12 @@ void quadTile(const ByteTile& t, int first, const int8_t* panel, int64_t width, 
 void vnniTile(const ByteTile& t) { eachPanel(t, quadTile<4>, quadTile<1>); }
 
 ByteTileFunction best() { return platform::hasNarrowVnni() ? vnniTile : tile; }
+ByteTileFinish bestFinish() { return nullptr; }
 
 #else
 
 ByteTileFunction best() { return tile; }
+ByteTileFinish bestFinish() { return nullptr; }
 
 #endif
 
@@ -270,6 +333,7 @@ void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
 }  // namespace byte_product
 
 ByteTileFunction findByteTile() { return byte_product::best(); }
+ByteTileFinish findByteTileFinish() { return byte_product::bestFinish(); }
 BytePacking findBytePacking() { return {byte_product::packQuads, byte_product::changeSigns}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
@@ -280,6 +344,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findByteTile);
+TENON_SIMD_TABLE(findByteTileFinish);
 TENON_SIMD_TABLE(findBytePacking);
 
 const BytePacking& packing() {
@@ -290,6 +355,7 @@ const BytePacking& packing() {
 }  // namespace
 
 ByteTileFunction byteTileFunction() { return TENON_SIMD_BEST(findByteTile)(); }
+ByteTileFinish byteTileFinish() { return TENON_SIMD_BEST(findByteTileFinish)(); }
 
 void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
                    int8_t* to) {

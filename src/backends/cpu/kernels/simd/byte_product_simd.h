@@ -38,6 +38,13 @@ using ByteTileFunction = void (*)(const ByteTile&);
 // The best one for this processor.
 ByteTileFunction byteTileFunction();
 
+// A tile of two panels whose sums become results of 8 bits at once, as those of byte_finish_simd.h do; null where the
+// processor lacks the instructions.
+struct ByteColumns;
+using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns, bool isSigned, void* out,
+                                int64_t outStep);
+ByteTileFinish byteTileFinish();
+
 // How whole quads of sixteen columns, `step` bytes from row to row, are packed, and a row of bytes changes its sign
 // bits.
 struct BytePacking {
