@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+import operator_cases_quantized
 from operator_cases import RANDOM, Table, weights
 
 
@@ -164,4 +165,5 @@ def cases(shape):
     table = Table()
     for family in (types, broadcasts, reductions, movement, images, products):
         family(table, shape)
+    operator_cases_quantized.add_cases(table, shape)
     return table

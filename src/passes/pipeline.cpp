@@ -26,6 +26,8 @@ namespace {
 #define PASS(file) #file, &pass_##file
 constexpr Pass kPipeline[] = {
     {PASS(dead_code), When::kAlways, On::kAll},           // nothing that nobody needs is looked at by the others
+    {PASS(quantized_windows), When::kAlways, On::kCpu},   // while weights are bytes
+    {PASS(quantized_scalars), When::kAlways, On::kCpu},   // what then stands between bytes
     {PASS(fold_constants), When::kAlways, On::kAll},      // shape arithmetic and weights' preparation become constants
     {PASS(remove_noops), When::kAlways, On::kAll},        // identities hide neighbours from each other
     {PASS(hoist_loops), When::kAlways, On::kAll},         // what leaves a loop is seen by all that follows
@@ -40,6 +42,7 @@ constexpr Pass kPipeline[] = {
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers
     {PASS(widen_halves), When::kAlways, On::kCpu},           // before others join what they would round
     {PASS(widen_bytes), When::kAlways, On::kGpu},            // likewise
+    {PASS(widen_byte_windows), When::kAlways, On::kGpu},     // likewise
     {PASS(inline_scalars), When::kAlways, On::kAll},         // expressions show their numbers to the equations ...
     {PASS(rewrite), When::kAlways, On::kAll},                // ... of rules/: canonical forms for what follows
     {PASS(merge_constants), When::kAlways, On::kAll},        // while sums are single nodes

@@ -120,5 +120,77 @@ TEST(IntegerSums, QuantizedConvolutions) {
   }
 }
 
+// The node of com.microsoft over x of UINT8 with zero point 3, its result with zero point 7; real numbers of the
+// result.
+ModelMaker quantizedMean(const char* type, const Ints& shape) {
+  ModelMaker maker(17);
+  maker.proto().add_opset_import()->set_domain("com.microsoft");
+  maker.proto().mutable_opset_import(1)->set_version(1);
+  castInput(maker, "x", shape, kUint8);
+  maker.floats("sx", {}, {0.02F});
+  maker.floats("sy", {}, {0.05F});
+  maker.initializer("zx", {}, kUint8).set_raw_data(std::string(1, '\3'));
+  maker.initializer("zy", {}, kUint8).set_raw_data(std::string(1, '\7'));
+  maker.node(type, {"x", "sx", "zx", "sy", "zy"}, {"q"}).set_domain("com.microsoft");
+  ModelMaker::set(maker.node("Cast", {"q"}, {"y"}), "to", int64_t{1});
+  maker.output("y");
+  return maker;
+}
+
+// What differs from the formula by the rounding of a sum may come to the next number.
+void expectMean(float got, double sum, double count) {
+  const double expected = std::clamp(sum / count * 0.02 / 0.05 + 7, 0., 255.);
+  EXPECT_LE(std::abs(static_cast<double>(got) - expected), 0.501) << sum << " of " << count;
+  EXPECT_EQ(got, std::nearbyint(got));
+}
+
+TEST(IntegerSums, QuantizedAveragePool) {
+  constexpr int64_t kChannels = 3, kRows = 5, kColumns = 7;
+  const Reals x = wholeNumbers(kChannels * kRows * kColumns, 0, 255, 8);
+  for (const bool last : {false, true}) {
+    for (const bool includes : {false, true}) {
+      auto maker = quantizedMean("QLinearAveragePool",
+                                 last ? Ints{1, kRows, kColumns, kChannels} : Ints{1, kChannels, kRows, kColumns});
+      auto& node = *maker.graph().mutable_node(1);
+      ModelMaker::set(node, "kernel_shape", Ints{3, 2});
+      ModelMaker::set(node, "pads", Ints{1, 0, 1, 1});
+      ModelMaker::set(node, "strides", Ints{2, 1});
+      ModelMaker::set(node, "channels_last", static_cast<int64_t>(last));
+      ModelMaker::set(node, "count_include_pad", static_cast<int64_t>(includes));
+      const auto y = runModel(maker, {x}).at(0);
+      ASSERT_EQ(y.size(), static_cast<size_t>(kChannels * 3 * kColumns));
+      for (int64_t i = 0; i < kChannels * 3 * kColumns; ++i) {
+        const int64_t c = last ? i % kChannels : i / kColumns / 3;
+        const int64_t place = last ? i / kChannels : i % (3 * kColumns);
+        double sum = 0, count = 0;
+        for (int64_t tap = 0; tap < 6; ++tap) {
+          const int64_t row = place / kColumns * 2 + tap / 2 - 1, column = place % kColumns + tap % 2;
+          const bool inside = row >= 0 && row < kRows && column < kColumns;
+          const int64_t at = last ? (row * kColumns + column) * kChannels + c : (c * kRows + row) * kColumns + column;
+          sum += inside ? static_cast<double>(x[static_cast<size_t>(at)]) - 3 : 0;
+          count += inside || includes ? 1 : 0;
+        }
+        expectMean(y[static_cast<size_t>(i)], sum, count);
+      }
+    }
+  }
+}
+
+TEST(IntegerSums, QuantizedReduceMean) {
+  const Reals x = wholeNumbers(4 * 5 * 6, 0, 255, 9);
+  for (const bool all : {false, true}) {
+    auto maker = quantizedMean("QLinearReduceMean", {4, 5, 6});
+    if (!all) ModelMaker::set(*maker.graph().mutable_node(1), "axes", Ints{0, -1});
+    ModelMaker::set(*maker.graph().mutable_node(1), "keepdims", int64_t{all ? 1 : 0});
+    const auto y = runModel(maker, {x}).at(0);
+    ASSERT_EQ(y.size(), all ? 1U : 5U);
+    for (size_t k = 0; k < y.size(); ++k) {
+      double sum = 0;
+      for (size_t i = 0; i < x.size(); ++i) sum += all || i / 6 % 5 == k ? static_cast<double>(x[i]) - 3 : 0;
+      expectMean(y[k], sum, all ? 120 : 24);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

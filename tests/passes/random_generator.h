@@ -108,6 +108,8 @@ class Generator {
   void halves(ValueId x);
   void quantized();
   void quantizedProduct(ValueId q, ValueId scale);
+  bool byteConvolution(ValueId x);  // random_bytes.cpp
+  bool dequantizedConvolution(ValueId x, ValueId scale);
 
   // --- sizes that only the run knows (random_selection.cpp) ---
   void selection(ValueId x);

@@ -250,6 +250,9 @@ void Generator::quantized() {
   if (!tryPut(ops::Operator::parse(fmt::format("quantize{{axis={} type={}}}", axis, type)), {x, scale}))
     return unary(x);
   const ValueId q = last_;
+  if ((type == "i8" || type == "u8") && isImage(q, 1) && pick(2) == 0) {
+    if (pick(2) == 0 ? byteConvolution(q) : dequantizedConvolution(q, scale)) return;
+  }
   if (type == "i8" && pick(2) == 0) return quantizedProduct(q, scale);
   if (!tryPut(ops::Operator::parse(fmt::format("dequantize{{axis={}}}", axis)), {q, scale})) unary(x);
 }

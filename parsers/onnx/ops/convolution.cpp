@@ -1,11 +1,11 @@
 // Convolutions and transposed convolutions.
 #include <algorithm>
-#include <cmath>
 #include <limits>
+
+#include <fmt/ranges.h>
 
 #include "operator_plugin.h"
 #include "operator_table.h"
-#include "quantization.h"
 #include "spatial_attributes.h"
 
 namespace tenon::parsers::onnx {
@@ -202,131 +202,81 @@ ParsedValues importConvTranspose(OnnxNode& node) {
   return {operands.oneDimensional ? withoutUnitAxis(writer, result) : result};
 }
 
-// Whether the kernel is known, and no sum of its products with numbers of 8 bits, less their zero point, has more
-// digits than FLOAT holds.
-bool isExactAtOnce(const Term& kernel) {
-  constexpr double kLargestX = 255;
-  constexpr double kLargestSum = 1 << 24;
-  if (!kernel.isConstant() || kernel.shape().empty()) {
-    return false;
-  }
-  const std::vector<double> values = toReals(kernel.value().constant());
-  const size_t each = values.size() / static_cast<size_t>(std::max<int64_t>(kernel.shape()[0], 1));
-  for (size_t begin = 0; begin < values.size(); begin += each) {
-    double sum = 0;
-    for (size_t i = begin; i < begin + each; ++i) {
-      sum += std::abs(values[i]);
-    }
-    if (sum * kLargestX > kLargestSum) {
-      return false;
-    }
-  }
-  return true;
+std::string listText(const char* name, const Dimensions& values) {
+  return fmt::format("{}=[{}] ", name, fmt::join(values, ","));
 }
 
-// Whole numbers in FLOAT. A kernel for which that is not exact anyway is split into 16 * high + low, so that sums of up
-// to kExactTerms products are.
-Term sumOfFewProducts(OnnxNode& node, const Term& x, const Term& kernel) {
-  const auto part = [&](const Term& digits) {
-    return roundOf(Term(node.writer(), convolved(node, readOperands(node, x, digits, {})))).cast(DataType::kINT32);
+// The padding of each axis before and behind, as the model says it.
+void resolvePadding(Spatial& spatial, const Dimensions& in) {
+  if (spatial.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN) {
+    return;
+  }
+  for (size_t i = 0; i < spatial.rank(); ++i) {
+    if (in[i + 2] < 0) {
+      fail(FaultKind::kUnsupportedDynamic,
+           "auto_pad is given, but the input's extents are dynamic; expected pads of a convolution of integers");
+    }
+    const int64_t reach = (spatial.kernel[i] - 1) * spatial.dilations[i] + 1;
+    const int64_t out = (in[i + 2] + spatial.strides[i] - 1) / spatial.strides[i];
+    const int64_t total = std::max<int64_t>((out - 1) * spatial.strides[i] + reach - in[i + 2], 0);
+    const bool upper = spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER;
+    spatial.padsBegin[i] = upper ? total / 2 : total - total / 2;
+    spatial.padsEnd[i] = total - spatial.padsBegin[i];
+  }
+}
+
+// The operator byte_convolution, of x [N, C, ..] and the kernel, their zero points and what else it reads; without a
+// zero point 0.
+Term integerConvolution(OnnxNode& node, size_t xAt, size_t kernelAt, const std::optional<Term>& xZero,
+                        const std::optional<Term>& kernelZero, const std::string& result,
+                        const std::vector<Term>& others) {
+  NetworkWriter& writer = node.writer();
+  Operands operands = readOperands(node, node.input(xAt), node.input(kernelAt), {});
+  resolvePadding(operands.spatial, writer.shapeOf(operands.input));
+  const Term x(writer, operands.input);
+  const Term kernel(writer, operands.kernel);
+  const auto zeroOf = [&](const Term& quantized, const std::optional<Term>& zero) {
+    return zero ? *zero : Term(writer, writer.scalar(quantized.type(), 0));
   };
-  if (isExactAtOnce(kernel)) {
-    return part(kernel);
-  }
-  const Term high = floorOf(kernel * (1.0 / 16));
-  return part(high) * 16 + part(kernel - high * 16);
+  std::vector<Term> inputs{x, kernel, zeroOf(x, xZero), zeroOf(kernel, kernelZero)};
+  inputs.insert(inputs.end(), others.begin(), others.end());
+  const Spatial& spatial = operands.spatial;
+  const Term y = addOperator("byte_convolution{" + listText("strides", spatial.strides) +
+                                 listText("dilations", spatial.dilations) + listText("prePadding", spatial.padsBegin) +
+                                 listText("postPadding", spatial.padsEnd) +
+                                 fmt::format("groups={}", node.integer("group", 1)) + result + "}",
+                             inputs);
+  return operands.oneDimensional ? Term(writer, withoutUnitAxis(writer, y.value())) : y;
 }
 
-// Longer sums are added up over some of the channels at a time.
-Term exactConvolution(OnnxNode& node, const Term& x, const Term& kernel) {
-  constexpr int64_t kExactTerms = 4096;
-  constexpr int64_t kMostChannels = 1 << 16;
-  const Dimensions shape = kernel.shape();
-  int64_t window = 1;
-  for (size_t i = 2; i < shape.size(); ++i) {
-    window = std::min(window * std::clamp<int64_t>(shape[i], 1, kExactTerms + 1), kExactTerms + 1);
-  }
-  const int64_t channels = shape.size() > 1 ? std::max<int64_t>(shape[1], 1) : 1;
-  if (channels <= kExactTerms / window || isExactAtOnce(kernel)) {
-    return sumOfFewProducts(node, x, kernel);
-  }
-  const int64_t groups = node.integer("group", 1);
-  if (window > kExactTerms || groups != 1 || channels > kMostChannels) {
-    fail(FaultKind::kUnsupportedShape,
-         fmt::format("each result is the sum over {} channels of {} products of integers, in {} groups; expected {} "
-                     "products at most, which are exact in floating point, or one group of {} channels at most, whose "
-                     "windows have no more",
-                     channels, window, groups, kExactTerms, kMostChannels));
-  }
-  std::optional<Term> sum;
-  for (int64_t begin = 0; begin < channels; begin += kExactTerms / window) {
-    const int64_t count = std::min(kExactTerms / window, channels - begin);
-    const Term part = sumOfFewProducts(node, x.slice(1, begin, count), kernel.slice(1, begin, count));
-    sum = sum ? *sum + part : part;
-  }
-  return *sum;
-}
-
-std::optional<Term> ofKernel(OnnxNode& node, size_t index, const Term& kernel) {
-  if (!node.hasInput(index)) {
-    return std::nullopt;
-  }
-  return alongAxis(node.term(index), kernel, 0, 0);
+// One value, or one for each channel.
+Term ofChannels(const Term& parameter) {
+  return parameter.rank() == 1 && parameter.dim(0).is(1) ? parameter.reshape({}) : parameter;
 }
 
 ParsedValues importConvInteger(OnnxNode& node) {
-  const auto zero = node.hasInput(2) ? std::optional<Term>(node.term(2).reshape({})) : std::nullopt;
-  const Term kernel = centered(node.term(1), ofKernel(node, 3, node.term(1)));
-  return {exactConvolution(node, centered(node.term(0), zero), kernel)};
-}
-
-// A value for each channel, of the rank of the result.
-Term ofChannels(const Term& parameter, int64_t rank) {
-  if (parameter.rank() == 0 || parameter.dim(0).is(1)) {
-    return parameter.reshape({});
-  }
-  std::vector<int64_t> axes{0};
-  for (int64_t i = 2; i < rank; ++i) {
-    axes.push_back(i);
-  }
-  return parameter.unsqueeze(axes);
-}
-
-// Whether FLOAT holds each of these numbers, so that a sum with another one that it holds is rounded once, as if it
-// were made of integers.
-bool isSmall(const Term& bias) {
-  if (!bias.isConstant()) {
-    return false;
-  }
-  const std::vector<int64_t> values = toInts(bias.value().constant());
-  return std::all_of(values.begin(), values.end(), [](int64_t value) { return std::abs(value) <= int64_t{1} << 24; });
+  const auto zero = [&](size_t index) {
+    return node.hasInput(index) ? std::optional<Term>(ofChannels(node.term(index))) : std::nullopt;
+  };
+  return {integerConvolution(node, 0, 1, zero(2), zero(3), "", {})};
 }
 
 // x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias of INT32
 ParsedValues importQLinearConv(OnnxNode& node) {
-  const Term kernel = centered(node.term(3), ofKernel(node, 5, node.term(3)));
-  const Term x = centered(node.term(0), node.term(2).reshape({}));
-  const Term zero = node.term(7).reshape({});
   const DataType type = node.dataType(7);
-  const auto scaleOf = [&](int64_t rank) {
-    return node.term(1).reshape({}) * ofChannels(node.term(4), rank) / node.term(6).reshape({});
-  };
-  const bool isByte = type == DataType::kINT8 || type == DataType::kUINT8;
-  if (isByte && isExactAtOnce(kernel) && (!node.hasInput(8) || isSmall(node.term(8)))) {
-    Term sum(node.writer(), convolved(node, readOperands(node, x, kernel, {})));
-    if (node.hasInput(8)) {
-      sum = sum + ofChannels(node.term(8), sum.rank()).cast(DataType::kFLOAT);
-    }
-    const Term real = sum * scaleOf(sum.rank());
-    const char* const name = type == DataType::kINT8 ? "i8" : "u8";
-    return {addOperator(fmt::format("quantize{{axis=-1 type={}}}", name), {real, real.number(1), zero})};
+  if (type != DataType::kINT8 && type != DataType::kUINT8) {
+    fail(FaultKind::kUnsupportedType,
+         fmt::format("the zero point of the result has type {}; expected INT8 or UINT8", typeName(type)));
   }
-  Term sum = exactConvolution(node, x, kernel);
+  std::vector<Term> others;
   if (node.hasInput(8)) {
-    sum = sum + ofChannels(node.term(8), sum.rank());
+    others.push_back(node.term(8));
   }
-  const Term real = sum.cast(DataType::kFLOAT) * scaleOf(sum.rank());
-  return {quantized(real, real.number(1), zero, type)};
+  others.push_back(node.term(1).reshape({}) * ofChannels(node.term(4)) / node.term(6).reshape({}));
+  others.push_back(node.term(7).reshape({}));
+  const std::string result =
+      fmt::format("{} type={}", node.hasInput(8) ? " hasBias=true" : "", type == DataType::kINT8 ? "i8" : "u8");
+  return {integerConvolution(node, 0, 3, node.term(2).reshape({}), ofChannels(node.term(5)), result, others)};
 }
 
 const OperatorImporter kRows[] = {
@@ -335,9 +285,9 @@ const OperatorImporter kRows[] = {
      "addDeconvolutionNd; output_padding beyond the padding: addSlice; output_shape needs static extents"},
     {"NhwcConv", 1, kNewestOpset, importNhwcConv, "addShuffle, addConvolutionNd", "com.microsoft"},
     {"ConvInteger", 10, kNewestOpset, importConvInteger,
-     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact"},
+     "addPluginV3 of the operator byte_convolution; auto_pad needs static extents"},
     {"QLinearConv", 10, kNewestOpset, importQLinearConv,
-     "addConvolutionNd of whole numbers in FLOAT, in parts that are exact, addPluginV3 of the operator quantize"},
+     "as ConvInteger; one scale of the kernel or one for each filter"},
 };
 
 }  // namespace

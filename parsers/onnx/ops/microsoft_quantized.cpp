@@ -68,6 +68,21 @@ ParsedValues importQLinearGlobalAveragePool(OnnxNode& node) {
   return {quantizedResult(node, x.reduce(nvinfer1::ReduceOperation::kAVG, axes, true), 3, node.dataType(0))};
 }
 
+// Without axes over all of them.
+ParsedValues importQLinearReduceMean(OnnxNode& node) {
+  const Term x = realOperand(node, 0);
+  std::vector<int64_t> axes = node.integers("axes");
+  for (int64_t& axis : axes) {
+    axis = normalizeAxis(axis, x.rank());
+  }
+  const int64_t missing = axes.empty() ? x.rank() : 0;
+  for (int64_t i = 0; i < missing; ++i) {
+    axes.push_back(i);
+  }
+  const bool keep = node.integer("keepdims", 1) != 0;
+  return {quantizedResult(node, x.reduce(nvinfer1::ReduceOperation::kAVG, axes, keep), 3, node.dataType(0))};
+}
+
 // condition, then two operands with their scales and zero points, then those of the result
 ParsedValues importQLinearWhere(OnnxNode& node) {
   const Term x = realOperand(node, 1);
@@ -75,7 +90,18 @@ ParsedValues importQLinearWhere(OnnxNode& node) {
   return {quantizedResult(node, real, 7, node.dataType(1))};
 }
 
-// y_scale, y_zero, then each operand with its scale and zero point
+bool isSameNumber(const OnnxNode& node, size_t a, size_t b) {
+  if (!node.hasInput(a) || !node.hasInput(b)) {
+    return node.hasInput(a) == node.hasInput(b);
+  }
+  const Term first = node.term(a);
+  const Term second = node.term(b);
+  return first.isConstant() && second.isConstant() && first.type() == second.type() &&
+         toReals(first.value().constant()) == toReals(second.value().constant());
+}
+
+// y_scale, y_zero, then each operand with its scale and zero point. Operands are quantized anew one by one, so that
+// nothing but bytes is joined; one that is quantized as the result is stays as it is.
 ParsedValues importQLinearConcat(OnnxNode& node) {
   if (node.inputCount() < 5 || (node.inputCount() - 2) % 3 != 0) {
     fail(FaultKind::kInvalidNode,
@@ -83,10 +109,10 @@ ParsedValues importQLinearConcat(OnnxNode& node) {
   }
   std::vector<Term> parts;
   for (size_t i = 2; i < node.inputCount(); i += 3) {
-    parts.push_back(realOperand(node, i));
+    const bool isQuantized = isSameNumber(node, 0, i + 1) && isSameNumber(node, 1, i + 2);
+    parts.push_back(isQuantized ? node.term(i) : quantizedResult(node, realOperand(node, i), 0, node.dataType(2)));
   }
-  const Term all = concat(parts, node.axis(0, parts[0].rank()));
-  return {quantizedResult(node, all, 0, node.dataType(2))};
+  return {concat(parts, node.axis(0, parts[0].rank()))};
 }
 
 // One value, or one for each column.
@@ -224,6 +250,7 @@ const OperatorImporter kRows[] = {
     {"QLinearSoftmax", 1, kNewestOpset, importQLinearSoftmax, "addSoftMax, addElementWise, addCast", kDomain},
     {"QLinearGlobalAveragePool", 1, kNewestOpset, importQLinearGlobalAveragePool,
      "addReduce kAVG, addElementWise, addCast", kDomain},
+    {"QLinearReduceMean", 1, kNewestOpset, importQLinearReduceMean, "addReduce kAVG, addElementWise, addCast", kDomain},
     {"QLinearWhere", 1, kNewestOpset, importQLinearWhere, "addSelect, addElementWise, addCast", kDomain},
     {"QLinearConcat", 1, kNewestOpset, importQLinearConcat, "addConcatenation, addElementWise, addCast", kDomain},
     {"QGemm", 1, kNewestOpset, importQGemm, "addMatrixMultiply of whole numbers in FLOAT, addElementWise, addCast",

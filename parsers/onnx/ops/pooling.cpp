@@ -3,6 +3,7 @@
 
 #include "operator_plugin.h"
 #include "operator_table.h"
+#include "quantization.h"
 #include "spatial_attributes.h"
 #include "windows.h"
 
@@ -135,6 +136,28 @@ ParsedValues importGlobalLpPool(OnnxNode& node) {
   return {writer.binary(sum, writer.scalar(type, 1.0 / power), ElementWiseOperation::kPOW)};
 }
 
+// x, x_scale, x_zero, y_scale, y_zero of com.microsoft: the average of real numbers, padding as 0. Channels may be
+// last.
+ParsedValues importQLinearAveragePool(OnnxNode& node) {
+  const auto zeroAt = [&](size_t index) {
+    return node.hasInput(index) ? std::optional<Term>(node.term(index).reshape({})) : std::nullopt;
+  };
+  Term x = dequantized(node.term(0), node.term(1).reshape({}), zeroAt(2));
+  const bool isLast = node.integer("channels_last", 0) != 0;
+  const Spatial spatial = readWindow(node);
+  std::vector<int32_t> forth{0, static_cast<int32_t>(x.rank()) - 1};
+  std::vector<int32_t> back{0};
+  for (int32_t i = 1; i < static_cast<int32_t>(x.rank()) - 1; ++i) {
+    forth.push_back(i);
+    back.push_back(i + 1);
+  }
+  back.push_back(1);
+  x = isLast ? x.transpose(forth) : x;
+  const bool excludes = node.integer("count_include_pad", 0) == 0;
+  const Term y(node.writer(), pool(node, x, PoolingType::kAVERAGE, excludes, spatial));
+  return {quantized(isLast ? y.transpose(back) : y, node.term(3).reshape({}), zeroAt(4), node.dataType(0))};
+}
+
 const OperatorImporter kRows[] = {
     {"MaxPool", 1, kNewestOpset, importMaxPool,
      "addPoolingNd kMAX; dilations and integers: addPluginV3 of the operator pooling; Indices: addSlice, addElementWise "
@@ -146,6 +169,8 @@ const OperatorImporter kRows[] = {
     {"GlobalAveragePool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kAVG>, "addReduce kAVG"},
     {"GlobalMaxPool", 1, kNewestOpset, importGlobalPool<ReduceOperation::kMAX>, "addReduce kMAX"},
     {"GlobalLpPool", 2, kNewestOpset, importGlobalLpPool, "addUnary, addElementWise, addReduce kSUM"},
+    {"QLinearAveragePool", 1, kNewestOpset, importQLinearAveragePool, "addPoolingNd kAVERAGE, addElementWise, addCast",
+     "com.microsoft"},
 };
 
 }  // namespace

@@ -31,8 +31,12 @@ bool detectVnni() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512vnni") != 0;
 }
+bool detectByteTables() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vbmi") != 0;
+}
 // Asked by hand: Clang 14 does not know the name.
-bool detectAvxVnni() {
+bool detectNarrowVnni() {
   constexpr unsigned kBit = 1u << 4;
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kBit) != 0;
@@ -40,7 +44,8 @@ bool detectAvxVnni() {
 #else
 Isa detect() { return Isa::kBaseline; }
 bool detectVnni() { return false; }
-bool detectAvxVnni() { return false; }
+bool detectNarrowVnni() { return false; }
+bool detectByteTables() { return false; }
 #endif
 
 Isa limit() {
@@ -74,8 +79,13 @@ bool hasVnni() {
   return kHas;
 }
 
-bool hasAvxVnni() {
-  static const bool kHas = bestIsa() >= Isa::kAvx2 && detectAvxVnni();
+bool hasByteTables() {
+  static const bool kHas = bestIsa() >= Isa::kAvx512 && detectByteTables();
+  return kHas;
+}
+
+bool hasNarrowVnni() {
+  static const bool kHas = bestIsa() >= Isa::kAvx2 && detectNarrowVnni();
   return kHas;
 }
 

@@ -18,9 +18,10 @@ Isa bestIsa();
 
 // Whether it multiplies and adds four pairs of bytes at once in vectors of 512 bits (AVX512-VNNI), and may.
 bool hasVnni();
-
-// Whether it does so in vectors of 256 bits without AVX512 (AVX-VNNI).
-bool hasAvxVnni();
+// The same in vectors of 256 bits, encoded as AVX instructions are (AVX-VNNI).
+bool hasNarrowVnni();
+// Whether it looks up bytes in tables of 128 at once (AVX512-VBMI), and may.
+bool hasByteTables();
 
 // As the system names it, for messages and plans; "unknown processor" where it does not.
 std::string processorName();

@@ -161,15 +161,19 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, bytePanels(columns_));
     for (int64_t p = firstPanel; p < lastPanel; p += 2) {
       ByteTile tile;
-      tile.aStep = rowBytes_;
+      const int64_t tap = 0;
+      const uint8_t* sources[kByteRows];
+      tile.rows = sources;
+      tile.taps = &tap;
       tile.panels = panels + pair.b * matrixBytes_ + p * bytePanelBytes(depth_);
-      tile.depth = depth_;
+      tile.panelStep = bytePanelBytes(depth_);
+      tile.quads = byteQuads(depth_);
       tile.panelCount = static_cast<int>(std::min<int64_t>(2, lastPanel - p));
       tile.width = std::min(tile.panelCount * kBytePanel, columns_ - p * kBytePanel);
       tile.outStep = columns_;
       for (int64_t row = firstRow; row < lastRow; row += kByteRows) {
-        tile.rows = static_cast<int>(std::min(kByteRows, lastRow - row));
-        tile.a = rows + (pair.a * rows_ + row) * rowBytes_;
+        tile.rowCount = static_cast<int>(std::min(kByteRows, lastRow - row));
+        for (int64_t r = 0; r < tile.rowCount; ++r) sources[r] = rows + (pair.a * rows_ + row + r) * rowBytes_;
         tile.out = out + (matrix * rows_ + row) * columns_ + p * kBytePanel;
         multiply_(tile);
       }

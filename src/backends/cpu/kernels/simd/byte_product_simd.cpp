@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "backends/cpu/kernels/simd/byte_finish_simd.h"
 #include "backends/cpu/kernels/simd/byte_product_simd.h"
 #include "core/platform/processor.h"
 
@@ -29,8 +30,9 @@ HWY_INLINE uint32_t quadOf(const uint8_t* a) {
   return quad;
 }
 
-HWY_INLINE void store(const int32_t* sums, const int8_t* panel, int64_t quads, int64_t width, int32_t* out) {
-  const auto* const columns = reinterpret_cast<const int32_t*>(panel + quads * kQuadBytes);
+// `panelEnd` is where what is taken away from the sums stands.
+HWY_INLINE void store(const int32_t* sums, const int8_t* panelEnd, int64_t width, int32_t* out) {
+  const auto* const columns = reinterpret_cast<const int32_t*>(panelEnd);
   for (int64_t c = 0; c < width; ++c) out[c] = sums[c] - columns[c];
 }
 
@@ -38,8 +40,7 @@ HWY_INLINE void store(const int32_t* sums, const int8_t* panel, int64_t quads, i
 
 // Up to four rows by one panel.
 template <int kRows>
-void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
-             int64_t outStep) {
+void widened(const ByteTile& t, int first, const int8_t* panel, int64_t width, int32_t* out) {
   const hn::ScalableTag<int32_t> d;
   const hn::Repartition<int16_t, decltype(d)> d16;
   constexpr int kVectors = static_cast<int>(kBytePanel / HWY_LANES(int32_t));
@@ -52,73 +53,78 @@ void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads
   const hn::RebindToUnsigned<decltype(d16)> unsigned16;
   const auto lowBytes = hn::Set(d16, int16_t{0xff});
   auto rest = hn::Zero(d);  // stays zero: this architecture adds neighbours into the first sum
-  for (int64_t q = 0; q < quads; ++q) {
+  const int8_t* next = panel;
+  const auto addQuad = [&](int64_t at) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const auto* const from = reinterpret_cast<const int16_t*>(panel + q * kQuadBytes) + 2 * v * HWY_LANES(int32_t);
+      const auto* const from = reinterpret_cast<const int16_t*>(next) + 2 * v * HWY_LANES(int32_t);
       const auto pairs = hn::LoadU(d16, from);
       const auto even = hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs));
       const auto odd = hn::ShiftRight<8>(pairs);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const auto quad = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quadOf(a + r * aStep + q * kByteQuad))));
+        const auto quad = hn::BitCast(d16, hn::Set(d, static_cast<int32_t>(quadOf(t.rows[first + r] + at))));
         const auto evenA = hn::And(quad, lowBytes);
         const auto oddA = hn::ShiftRight<8>(hn::BitCast(unsigned16, quad));
         sums[r][v] = hn::ReorderWidenMulAccumulate(d, evenA, even, sums[r][v], rest);
         sums[r][v] = hn::ReorderWidenMulAccumulate(d, hn::BitCast(d16, oddA), odd, sums[r][v], rest);
       }
     }
+  };
+  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+    for (int64_t q = 0; q < t.quads; ++q, next += kQuadBytes) addQuad(t.taps[tap] + q * kByteQuad);
   }
   alignas(64) int32_t line[kBytePanel];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, line + v * HWY_LANES(int32_t));
-    store(line, panel, quads, width, out + r * outStep);
+    store(line, next, width, out + r * t.outStep);
   }
 }
 
 #else
 
 template <int kRows>
-void widened(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
-             int64_t outStep) {
+void widened(const ByteTile& t, int first, const int8_t* panel, int64_t width, int32_t* out) {
   for (int r = 0; r < kRows; ++r) {
     int32_t sums[kBytePanel] = {};
-    const uint8_t* const row = a + r * aStep;
-    for (int64_t q = 0; q < quads; ++q) {
-      const int8_t* const b = panel + q * kQuadBytes;
-      for (int64_t c = 0; c < kBytePanel; ++c) {
-        for (int64_t k = 0; k < kByteQuad; ++k)
-          sums[c] += static_cast<int32_t>(row[q * kByteQuad + k]) * b[c * kByteQuad + k];
+    const int8_t* b = panel;
+    for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+      const uint8_t* const row = t.rows[first + r] + t.taps[tap];
+      for (int64_t q = 0; q < t.quads; ++q, b += kQuadBytes) {
+        for (int64_t c = 0; c < kBytePanel; ++c) {
+          for (int64_t k = 0; k < kByteQuad; ++k)
+            sums[c] += static_cast<int32_t>(row[q * kByteQuad + k]) * b[c * kByteQuad + k];
+        }
       }
     }
-    store(sums, panel, quads, width, out + r * outStep);
+    store(sums, b, width, out + r * t.outStep);
   }
 }
 
 #endif
 
-void tile(const ByteTile& t) {
-  const int64_t quads = byteQuads(t.depth);
+// Four rows by one panel at a time.
+template <typename Four, typename One>
+HWY_INLINE void eachPanel(const ByteTile& t, Four four, One one) {
   for (int p = 0; p < t.panelCount; ++p) {
-    const int8_t* const panel = t.panels + p * bytePanelBytes(t.depth);
+    const int8_t* const panel = t.panels + p * t.panelStep;
     const int64_t width = t.width - p * kBytePanel < kBytePanel ? t.width - p * kBytePanel : kBytePanel;
+    int32_t* const out = t.out + p * kBytePanel;
     int r = 0;
-    for (; r + 4 <= t.rows; r += 4) {
-      widened<4>(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
-    }
-    for (; r < t.rows; ++r) {
-      widened<1>(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
-    }
+    for (; r + 4 <= t.rowCount; r += 4) four(t, r, panel, width, out + r * t.outStep);
+    for (; r < t.rowCount; ++r) one(t, r, panel, width, out + r * t.outStep);
   }
 }
+
+void tile(const ByteTile& t) { eachPanel(t, widened<4>, widened<1>); }
 
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
 
 #define TENON_VNNI __attribute__((target("avx512vnni")))
 
-TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panel, int64_t quads, int64_t width, int32_t* out) {
+TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panelEnd, int64_t width, int32_t* out) {
   const auto mask = static_cast<__mmask16>(width >= kBytePanel ? 0xffffU : (1U << width) - 1);
-  _mm512_mask_storeu_epi32(out, mask, _mm512_sub_epi32(sums, _mm512_loadu_si512(panel + quads * kQuadBytes)));
+  _mm512_mask_storeu_epi32(out, mask, _mm512_sub_epi32(sums, _mm512_loadu_si512(panelEnd)));
 }
 
 // Written out, because GCC copies every sum before and after its intrinsic changes it.
@@ -127,39 +133,102 @@ TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
 }
 
 template <int kRows, int kPanels>
-TENON_VNNI void quadTile(const ByteTile& t) {
-  const int64_t quads = byteQuads(t.depth);
-  const int64_t step = bytePanelBytes(t.depth);
-  __m512i sums[kRows][kPanels];
+TENON_VNNI inline __attribute__((always_inline)) const int8_t* quadSums(const ByteTile& t,
+                                                                        __m512i (&sums)[kRows][kPanels]) {
+  const int64_t step = t.panelStep;
+  const int8_t* panel = t.panels;
+  const uint8_t* rows[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) rows[r] = t.rows[r];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
     for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_setzero_si512();
   }
-  for (int64_t q = 0; q < quads; ++q) {
-    __m512i b[kPanels];
+  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+    const int64_t first = t.taps[tap];
+    for (int64_t at = first; at < first + t.quads * kByteQuad; at += kByteQuad, panel += kQuadBytes) {
+      __m512i b[kPanels];
 #pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(t.panels + p * step + q * kQuadBytes);
+      for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(t.a + r * t.aStep + q * kByteQuad)));
+      for (int r = 0; r < kRows; ++r) {
+        const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(rows[r] + at)));
 #pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
+        for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
+      }
     }
   }
+  return panel;
+}
+
+template <int kRows, int kPanels>
+TENON_VNNI void quadTile(const ByteTile& t) {
+  __m512i sums[kRows][kPanels];
+  const int8_t* const end = quadSums<kRows, kPanels>(t, sums);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-      storeVnni(sums[r][p], t.panels + p * step, quads, t.width - p * kBytePanel,
-                t.out + r * t.outStep + p * kBytePanel);
-    }
+    for (int p = 0; p < kPanels; ++p)
+      storeVnni(sums[r][p], end + p * t.panelStep, t.width - p * kBytePanel, t.out + r * t.outStep + p * kBytePanel);
   }
+}
+
+// Two rows at a time, whose bytes are ordered together.
+template <int kRows, bool kSigned>
+TENON_VNNI void finishedTile(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
+  __m512i sums[kRows][2];
+  quadSums<kRows, 2>(t, sums);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512 bound = _mm512_set1_ps(1024);  // beyond it all results saturate, whatever the zero point
+  const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(columns.zero));
+  const __m512i low = _mm512_set1_epi8(static_cast<char>(columns.low));
+  __m512i added[2];
+  __m512 scales[2], biases[2];
+  for (int p = 0; p < 2; ++p) {
+    added[p] = _mm512_loadu_si512(columns.added + p * kBytePanel);
+    scales[p] = _mm512_loadu_ps(columns.scales + p * kBytePanel);
+    biases[p] = _mm512_loadu_ps(columns.biases + p * kBytePanel);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; r += 2) {
+    const int next = r + 1 < kRows ? r + 1 : r;
+    __m512i half[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      __m512i whole[2];
+#pragma GCC unroll 2
+      for (int p = 0; p < 2; ++p) {
+        const __m512i sum = _mm512_add_epi32(sums[i == 0 ? r : next][p], added[p]);
+        whole[p] =
+            _mm512_cvtps_epi32(_mm512_min_ps(_mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales[p], biases[p]), bound));
+      }
+      half[i] = _mm512_adds_epi16(_mm512_packs_epi32(whole[0], whole[1]), zero);
+    }
+    const __m512i both = kSigned ? _mm512_max_epi8(_mm512_packs_epi16(half[0], half[1]), low)
+                                 : _mm512_max_epu8(_mm512_packus_epi16(half[0], half[1]), low);
+    const __m512i result = _mm512_permutexvar_epi32(order, both);
+    auto* const to = static_cast<char*>(out);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + r * outStep), _mm512_castsi512_si256(result));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + next * outStep), _mm512_extracti64x4_epi64(result, 1));
+  }
+}
+
+template <bool kSigned>
+TENON_VNNI void finishedRows(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
+  constexpr decltype(&finishedTile<1, kSigned>) kTiles[] = {
+      finishedTile<1, kSigned>, finishedTile<2, kSigned>, finishedTile<3, kSigned>, finishedTile<4, kSigned>,
+      finishedTile<5, kSigned>, finishedTile<6, kSigned>, finishedTile<7, kSigned>, finishedTile<8, kSigned>};
+  kTiles[t.rowCount - 1](t, columns, out, outStep);
+}
+
+TENON_VNNI void vnniFinish(const ByteTile& t, const ByteColumns& columns, bool isSigned, void* out, int64_t outStep) {
+  isSigned ? finishedRows<true>(t, columns, out, outStep) : finishedRows<false>(t, columns, out, outStep);
 }
 
 template <int kPanels>
 TENON_VNNI void quadRows(const ByteTile& t) {
-  switch (t.rows) {
+  switch (t.rowCount) {
     case 1: return quadTile<1, kPanels>(t);
     case 2: return quadTile<2, kPanels>(t);
     case 3: return quadTile<3, kPanels>(t);
@@ -175,14 +244,14 @@ TENON_VNNI void vnniTile(const ByteTile& t) { t.panelCount == 2 ? quadRows<2>(t)
 #undef TENON_VNNI
 
 ByteTileFunction best() { return platform::hasVnni() ? vnniTile : tile; }
+ByteTileFinish bestFinish() { return platform::hasVnni() ? vnniFinish : nullptr; }
 
 #elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
 
 // The same instruction for vectors of 32 bytes, which processors without AVX-512 may have: up to four rows by one
 // panel.
 template <int kRows>
-void quadTile(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quads, int64_t width, int32_t* out,
-              int64_t outStep) {
+void quadTile(const ByteTile& t, int first, const int8_t* panel, int64_t width, int32_t* out) {
   constexpr int kVectors = 2;
   __m256i sums[kRows][kVectors];
 #pragma GCC unroll 4
@@ -190,14 +259,17 @@ void quadTile(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quad
     for (auto& sum : sums[r]) sum = _mm256_setzero_si256();
   }
   const int8_t* from = panel;
-  for (int64_t q = 0; q < quads; ++q, from += kQuadBytes) {
-    const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+    int64_t at = t.taps[tap];
+    for (int64_t q = 0; q < t.quads; ++q, at += kByteQuad, from += kQuadBytes) {
+      const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+      const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(a + r * aStep + q * kByteQuad)));
-      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][0]) : "x"(quad), "x"(left));
-      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][1]) : "x"(quad), "x"(right));
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(t.rows[first + r] + at)));
+        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][0]) : "x"(quad), "x"(left));
+        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][1]) : "x"(quad), "x"(right));
+      }
     }
   }
   alignas(64) int32_t line[kBytePanel];
@@ -205,29 +277,19 @@ void quadTile(const uint8_t* a, int64_t aStep, const int8_t* panel, int64_t quad
   for (int r = 0; r < kRows; ++r) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(line), sums[r][0]);
     _mm256_store_si256(reinterpret_cast<__m256i*>(line + kBytePanel / kVectors), sums[r][1]);
-    store(line, panel, quads, width, out + r * outStep);
+    store(line, from, width, out + r * t.outStep);
   }
 }
 
-void vnniTile(const ByteTile& t) {
-  const int64_t quads = byteQuads(t.depth);
-  for (int p = 0; p < t.panelCount; ++p) {
-    const int8_t* const panel = t.panels + p * bytePanelBytes(t.depth);
-    const int64_t width = t.width - p * kBytePanel < kBytePanel ? t.width - p * kBytePanel : kBytePanel;
-    const auto rows = [&](int r, auto function) {
-      function(t.a + r * t.aStep, t.aStep, panel, quads, width, t.out + r * t.outStep + p * kBytePanel, t.outStep);
-    };
-    int r = 0;
-    for (; r + 4 <= t.rows; r += 4) rows(r, quadTile<4>);
-    for (; r < t.rows; ++r) rows(r, quadTile<1>);
-  }
-}
+void vnniTile(const ByteTile& t) { eachPanel(t, quadTile<4>, quadTile<1>); }
 
-ByteTileFunction best() { return platform::hasAvxVnni() ? vnniTile : tile; }
+ByteTileFunction best() { return platform::hasNarrowVnni() ? vnniTile : tile; }
+ByteTileFinish bestFinish() { return nullptr; }
 
 #else
 
 ByteTileFunction best() { return tile; }
+ByteTileFinish bestFinish() { return nullptr; }
 
 #endif
 
@@ -264,13 +326,14 @@ int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, 
 }
 
 // A row of bytes, each with its sign bit changed.
-void changeSigns(const int8_t* HWY_RESTRICT from, int64_t depth, uint8_t* HWY_RESTRICT to) {
+void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
   for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(static_cast<uint8_t>(from[k]) ^ 0x80U);
 }
 
 }  // namespace byte_product
 
 ByteTileFunction findByteTile() { return byte_product::best(); }
+ByteTileFinish findByteTileFinish() { return byte_product::bestFinish(); }
 BytePacking findBytePacking() { return {byte_product::packQuads, byte_product::changeSigns}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
@@ -281,6 +344,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findByteTile);
+TENON_SIMD_TABLE(findByteTileFinish);
 TENON_SIMD_TABLE(findBytePacking);
 
 const BytePacking& packing() {
@@ -291,6 +355,7 @@ const BytePacking& packing() {
 }  // namespace
 
 ByteTileFunction byteTileFunction() { return TENON_SIMD_BEST(findByteTile)(); }
+ByteTileFinish byteTileFinish() { return TENON_SIMD_BEST(findByteTileFinish)(); }
 
 void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
                    int8_t* to) {
@@ -311,6 +376,10 @@ void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t d
   }
   for (int32_t& sum : sums) sum *= 128;
   std::memcpy(to, sums, sizeof(sums));
+}
+
+void changeByteSigns(const void* from, int64_t count, uint8_t* to) {
+  packing().changeSigns(static_cast<const int8_t*>(from), count, to);
 }
 
 void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {

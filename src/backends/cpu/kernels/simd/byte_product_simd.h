@@ -18,14 +18,18 @@ inline int64_t bytePanelBytes(int64_t depth) {
   return byteQuads(depth) * kBytePanel * kByteQuad + kBytePanel * static_cast<int64_t>(sizeof(int32_t));
 }
 
+// Sums of products of rows of bytes, which lie in `tapCount` pieces of `quads` quads, with the columns of one panel or
+// two: [tap][quad][16 columns][4], then for each column what is taken away from its sums, in i32.
 struct ByteTile {
-  const uint8_t* a = nullptr;  // rows of the left matrix, each byte plus 128, to whole quads
-  int64_t aStep = 0;           // bytes from row to row
+  const uint8_t* const* rows = nullptr;  // unsigned bytes
+  const int64_t* taps = nullptr;         // what is added to their addresses
+  int64_t tapCount = 1;
+  int64_t quads = 0;
   const int8_t* panels = nullptr;
-  int64_t depth = 0;
-  int rows = 0;        // 1 to kByteRows
-  int panelCount = 0;  // 1 or 2, behind each other
-  int64_t width = 0;   // columns to store
+  int64_t panelStep = 0;  // bytes
+  int rowCount = 0;       // 1 to kByteRows
+  int panelCount = 0;     // 1 or 2
+  int64_t width = 0;      // columns to store
   int32_t* out = nullptr;
   int64_t outStep = 0;  // elements
 };
@@ -33,6 +37,13 @@ using ByteTileFunction = void (*)(const ByteTile&);
 
 // The best one for this processor.
 ByteTileFunction byteTileFunction();
+
+// A tile of two panels whose sums become results of 8 bits at once, as those of byte_finish_simd.h do; null where the
+// processor lacks the instructions.
+struct ByteColumns;
+using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns, bool isSigned, void* out,
+                                int64_t outStep);
+ByteTileFinish byteTileFinish();
 
 // How whole quads of sixteen columns, `step` bytes from row to row, are packed, and a row of bytes changes its sign
 // bits.
@@ -44,6 +55,8 @@ struct BytePacking {
 // Packs up to 16 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
 void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
                    int8_t* to);
+// Bytes plus 128, which may stay where they are.
+void changeByteSigns(const void* from, int64_t count, uint8_t* to);
 // A row of `depth` bytes, `step` apart, plus 128 each; to whole quads.
 void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to);
 
