@@ -156,6 +156,7 @@ constexpr Join kJoins[] = {
     {"join_cast", &joinCast, DeviceKind::kGpu},
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},
     {"join_normalization", &joinNormalization, DeviceKind::kGpu},
+    {"join_projection", &joinProjection, DeviceKind::kGpu},
 };
 
 }  // namespace

@@ -175,7 +175,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
           const int64_t own = divided(steps, parts);
           if (innerGroups > own) continue;
           for (const int64_t depth : {1, 2, 4}) {
-            if (depth > 1 && (!weights.isWhole() || steps % (parts * depth) != 0)) continue;
+            if (!weights.allowsDepth(depth) || (depth > 1 && steps % (parts * depth) != 0)) continue;
             for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
               Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled, keeps};
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
@@ -243,7 +243,7 @@ std::string mma90Kinds(const runtime::Shapes& shapes) {
   return kinds;
 }
 
-Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) : op(std::move(product)) {
+Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, bool isSum) : op(std::move(product)) {
   const std::string_view params = record.params;
   const auto first = params.find(';');
   const auto second = params.find(';', first + 1);
@@ -257,6 +257,12 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   in.expect(",");
   weights.taps = in.integer();
   if (in.accept(",")) weights.groups = in.integer();
+  if (in.accept("+")) {
+    more.emplace(Mma90Weights{weights.columns, in.integer()});
+    in.expect(",");
+    more->taps = in.integer();
+    more->transposed = true;
+  }
   weights.transposed = op.transposeB;
   shape = Mma90Shape::parse(params.substr(first + 1, second - first - 1));
   kinds = params.substr(second + 1, space - second - 1);
@@ -264,27 +270,35 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) 
   rest.params = params.substr(space + 1);
   types = Types::read(rest);
   const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMma90MostExtent; };
+  const auto isAddable = [&](const Mma90Weights& other) {
+    return inRange(other.inner, 1) && inRange(other.taps, 0) && weights.groups == 1 && bits(types.inputs[0]) == 16 &&
+           other.inner * 2 % kPackBytes == 0;
+  };
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
-      weights.columns % weights.groups != 0 || (shape.omits && weights.taps == 0) ||
+      weights.columns % weights.groups != 0 || (shape.omits && (weights.taps == 0 || more)) ||
+      more.has_value() != isSum || (more && !isAddable(*more)) ||
       (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
       weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
   weights.bytes = bits(types.inputs[0]) / 8;
   if (weights.bytes != 2 && weights.bytes != 4)
     throw Unsupported("product by warpgroups: operands of {}", name(types.inputs[0]));
+  if (more) weights.add(*more);
   auto refusal = shape.refusal(weights.steps());
-  if (refusal.empty() && shape.depth > 1 && !weights.isWhole())
+  if (refusal.empty() && !weights.allowsDepth(shape.depth))
     refusal = fmt::format("stages of {} steps; rows of {} elements are no whole steps", shape.depth, weights.inner);
   if (!refusal.empty()) throw Unsupported("product by warpgroups: {}", refusal);
 }
 
-std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape) {
+std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape,
+                                const Mma90Weights* more) {
   Types types;
   for (const auto& input : shapes.inputs) types.inputs.push_back(input.dtype);
   types.outputs.push_back(shapes.outputs[0].dtype);
-  const auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
+  auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
+  if (more != nullptr) groups += fmt::format("+{},{}", more->inner, more->taps);
   return fmt::format("{},{},{}{};{};{} {}", weights.columns, weights.inner, weights.taps, groups, shape.text(),
                      mma90Kinds(shapes), types.text());
 }
@@ -319,12 +333,21 @@ Code Mma90Record::code() const {
   const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
   const auto normalized =
       norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
-  text +=
-      fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}> Product;\n", shape.rows, shape.columnGroups,
-                  shape.innerGroups, shape.depth, weights.columnsAtOnce(), weights.taps != 0, normalized, measures);
+  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}> Product;\n", shape.rows,
+                      shape.columnGroups, shape.innerGroups, shape.depth, weights.columnsAtOnce(), weights.taps != 0,
+                      normalized, measures, moreText());
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};
+}
+
+std::string Mma90Record::moreText() const {
+  return !more ? "Mma90More::kNone" : more->taps == 0 ? "Mma90More::kMatrix" : "Mma90More::kWindows";
+}
+
+std::string Mma90Record::recipe() const {
+  if (norm) return fmt::format("{} {}", weights.recipe(), name(types.inputs[0]));
+  return more ? fmt::format("{} and {}", weights.recipe(), more->recipe()) : weights.recipe();
 }
 
 std::string Mma90Weights::recipe() const {
@@ -377,7 +400,7 @@ void packElements(const Mma90Weights& weights, const T* w, T* to) {
     const int64_t part = tile / weights.partTiles();
     const int64_t firstColumn = part * weights.partColumns() + tile % weights.partTiles() * kMma90Columns;
     const int64_t end = std::min({firstColumn + kMma90Columns, (part + 1) * weights.partColumns(), columns});
-    for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {
+    for (int64_t step = 0; step < weights.ownSteps(); ++step, to += kTile) {
       const int64_t tap = step / weights.chunks();
       const int64_t first = part * weights.partInner() + step % weights.chunks() * kInner;
       if (weights.groups == 1 && alongColumns < alongInner) {  // in the order of memory

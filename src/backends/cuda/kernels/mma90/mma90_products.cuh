@@ -4,6 +4,15 @@
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "prelude.cuh"
 
+template <bool kFirst, typename A, typename B>
+struct Either {
+  typedef A Type;
+};
+template <typename A, typename B>
+struct Either<false, A, B> {
+  typedef B Type;
+};
+
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.
 template <int kRows>
