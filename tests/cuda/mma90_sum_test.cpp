@@ -22,6 +22,7 @@ struct Sum {
   std::string epilogue = "add(x0,x1);relu(t0)";  // x1: the projection
   std::string more;                              // operands of the epilogue behind the projection, "%r"
   std::string before;                            // in front of it
+  bool biasIsOperand = false;                    // of the projection's epilogue
 };
 
 std::string textOf(const Sum& sum) {
@@ -40,10 +41,10 @@ std::string textOf(const Sum& sum) {
   input %h : {type}[{h}]
 {residual}
   const %v : {type}[{v}] = random(3)
-  const %a : {type}[{columns},1,1] = random(4)
+  const %a : {type}[{columns}{bias}] = random(4)
   const %w : {type}[{w}] = random(5)
   const %b : {type}[{columns}] = random(6)
-  %y : {type}[{y}] = composite{{parts=[{{convolution{{{projection} epilogue="add(x0,x1)"}} [0,1,2]}},{{convolution{{{main} hasBias=true epilogue="{epilogue}"}} [3,4,5{operands}]}}] outputs=[1]}}(%x, %v, %a, %h, %w, %b{names}) "n"
+  %y : {type}[{y}] = composite{{parts=[{{convolution{{{projection} {biased}}} [0,1,2]}},{{convolution{{{main} hasBias=true epilogue="{epilogue}"}} [3,4,5{operands}]}}] outputs=[1]}}(%x, %v, %a, %h, %w, %b{names}) "n"
   output %y
 }})g",
                      fmt::arg("type", sum.type), fmt::arg("x", sum.projection.x), fmt::arg("h", sum.main.x),
@@ -51,7 +52,9 @@ std::string textOf(const Sum& sum) {
                      fmt::arg("v", sum.projection.w), fmt::arg("columns", columns), fmt::arg("w", sum.main.w),
                      fmt::arg("y", sum.y), fmt::arg("projection", sum.projection.attributes),
                      fmt::arg("main", sum.main.attributes), fmt::arg("epilogue", sum.epilogue),
-                     fmt::arg("operands", operands), fmt::arg("names", names));
+                     fmt::arg("operands", operands), fmt::arg("bias", sum.biasIsOperand ? ",1,1" : ""),
+                     fmt::arg("biased", sum.biasIsOperand ? "epilogue=\"add(x0,x1)\"" : "hasBias=true"),
+                     fmt::arg("names", names));
 }
 
 std::string missing() { return backends::cuda::mma90Missing(); }
@@ -114,6 +117,9 @@ TEST_F(OnGpu, SumsOfConvolutionsByWarpgroupsWithOtherOperands) {
     expectSums({projection, main, "3,72,9,7", "f16", "add(x1,x0);sigmoid(t0);mul(t0,t1);add(t2,x2)", "%r", ""},
                {shape});
     expectSums({projection, main, "3,72,9,7", "bf16"}, {shape}, 1.2e-2);
+    Sum sum{projection, main, "3,72,9,7"};
+    sum.biasIsOperand = true;
+    expectSums(sum, {shape});
   }
   expectSums({{"1,64,1,1", "136,64,1,1", ""}, {"1,40,1,1", "136,40,1,1", ""}, "1,136,1,1"},
              {"8x1x1,2,1", "16x1x1,1,2t"});

@@ -16,6 +16,8 @@ std::string bodyOf(const std::string& projection, const std::string& sum, const 
   const %a : f16[32,1,1] = random(2)
   const %w : f16[32,24,1,1] = random(3)
   const %b : f16[32] = random(4)
+  const %u : f16[32,8,1,1] = random(5)
+  const %s : f16[32,32,1,1] = random(6)
 )g" + projection +
          "\n" + sum + "\n  output %y\n" + behind;
 }
@@ -44,10 +46,30 @@ TEST(JoinProjection, OfABlockWithABiasOfItsOwn) {
             "epilogue=\"add(x0,x1);relu(t0)\"} [3,4,5,-1]}] outputs=[1]}");
 }
 
+// As networks with batch normalization have it.
+TEST(JoinProjection, OfBiasesOfBoth) {
+  const char* const projection =
+      R"g(  %p : f16[N,32,4,3] = convolution{strides=[2,2] hasBias=true}(%x, %v, %b) "projection")g";
+  const auto after = expectJoin(bodyOf(projection, kSum), "composite");
+  EXPECT_EQ(after.node(after.order()[0]).op.text(),
+            "composite{parts=[{convolution{strides=[2,2] hasBias=true} [0,1,2]},{convolution{hasBias=true "
+            "epilogue=\"add(x0,x1);relu(t0)\"} [3,4,5,-1]}] outputs=[1]}");
+}
+
 TEST(JoinProjection, WhatOthersReadStays) {
   expectJoin(bodyOf(kProjection, kSum, "  output %p\n"), "convolution convolution");
   expectJoin(bodyOf(kProjection, kSum, "  %z : f16[N,32,4,3] = pointwise{expr=\"tanh(x0)\"}(%p) \"z\"\n  output %z\n"),
              "convolution convolution pointwise");
+}
+
+TEST(JoinProjection, WhatIsNoSumOfTwoStays) {
+  const auto stays = [](const std::string& projection, const std::string& sum) {
+    expectJoin(bodyOf(projection, sum), "convolution convolution");
+  };
+  // Groups; the projection read twice by the sum; as the image instead of as a residual.
+  stays(R"g(  %p : f16[N,32,4,3] = convolution{strides=[2,2] groups=2 hasBias=true}(%x, %u, %b) "projection")g", kSum);
+  stays(kProjection, R"g(  %y : f16[N,32,4,3] = convolution{epilogue="add(x0,x1);mul(t0,x2)"}(%h, %w, %p, %p) "sum")g");
+  stays(kProjection, R"g(  %y : f16[N,32,4,3] = convolution{hasBias=true}(%p, %s, %b) "sum")g");
 }
 
 TEST(JoinProjection, OnlyWhereItPays) {
