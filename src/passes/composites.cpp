@@ -161,6 +161,12 @@ constexpr Join kJoins[] = {
 
 }  // namespace
 
+std::vector<std::string_view> joinNames() {
+  std::vector<std::string_view> names;
+  for (const auto& join : kJoins) names.push_back(join.name);
+  return names;
+}
+
 void runJoins(Graph& graph, const Options& options, const Pays& pays) {
   for (const auto& join : kJoins) {
     if (join.device != factsOf(options.device).kind || isDisabled(join.name)) continue;

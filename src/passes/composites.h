@@ -28,14 +28,13 @@ int joinNormalization(graph::Graph& graph, const Pays& pays);
 // convolution, convolution, pointwise}(x, v, w): squeeze-and-excitation of halves.
 int joinExcitation(graph::Graph& graph, const Pays& pays);
 
-// y = convolution(x, w) with convolution(u, v), a bias by channel alone in its epilogue, among the operands of its own
-// epilogue, of halves => composite{convolution, convolution}(u, v, b, x, w, ..): the end of a residual block whose
-// residual is a projection.
+// y = convolution(x, w, .., p) where p = convolution(u, v, b) of one bias is an operand of the epilogue, of halves =>
+// composite{convolution, convolution}(u, v, b, x, w, ..): the end of a residual block whose residual is a projection.
 int joinProjection(graph::Graph& graph, const Pays& pays);
 
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
-// TENON_DISABLE leaves them out by the names join_branches (CPU), join_cast, join_excitation, join_normalization and
-// join_projection (GPU), TENON_DUMP writes what they leave.
+// TENON_DISABLE leaves them out by name, TENON_DUMP writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
+std::vector<std::string_view> joinNames();  // of all devices
 
 }  // namespace tenon::passes

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "graph/bad_constant.h"
 #include "pass_functions.h"
+#include "passes/composites.h"
 #include "passes/run_first.h"
 
 namespace tenon::passes {
@@ -99,8 +100,8 @@ bool write(const std::filesystem::path& path, const std::string& content) {
   return out.good();
 }
 
-// Stages of the build that isDisabled() is asked for beside the passes.
-constexpr std::string_view kStages[] = {"join_branches", "join_cast", "join_normalization", "share_memory"};
+// A stage of the build that isDisabled() is asked for beside the passes and the joins.
+constexpr std::string_view kSharing = "share_memory";
 
 // `before` is a copy of the graph.
 int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, const Options& options) {
@@ -145,7 +146,8 @@ void dump(const graph::Graph& graph, std::string_view label) {
 void reportUnknownNames(Log& log) {
   const char* list = variable("TENON_DISABLE");
   if (list == nullptr) return;
-  std::vector<std::string_view> known(std::begin(kStages), std::end(kStages));
+  auto known = joinNames();
+  known.push_back(kSharing);
   for (const auto& pass : kPipeline) {
     if (std::find(known.begin(), known.end(), pass.name) == known.end()) known.push_back(pass.name);
   }

@@ -72,6 +72,15 @@ TEST(JoinProjection, WhatIsNoSumOfTwoStays) {
   stays(kProjection, R"g(  %y : f16[N,32,4,3] = convolution{hasBias=true}(%p, %s, %b) "sum")g");
 }
 
+TEST(JoinProjection, CanBeDisabled) {
+  const ScopedVariable disable("TENON_DISABLE", "join_projection");
+  auto graph = graph::parse("graph \"g\" {\n" + bodyOf(kProjection, kSum) + "}\n");
+  runJoins(graph, {false, nullptr, "cuda", {}}, always);
+  EXPECT_EQ(operators(graph), "convolution convolution");
+  const auto names = joinNames();
+  EXPECT_NE(std::find(names.begin(), names.end(), "join_projection"), names.end());
+}
+
 TEST(JoinProjection, OnlyWhereItPays) {
   auto graph = graph::parse("graph \"g\" {\n" + bodyOf(kProjection, kSum) + "}\n");
   const auto never = [](const graph::Graph&, std::span<const graph::NodeId> made,
