@@ -154,6 +154,7 @@ struct Join {
 constexpr Join kJoins[] = {
     {"join_branches", &joinBranches, DeviceKind::kCpu},
     {"join_cast", &joinCast, DeviceKind::kGpu},
+    {"join_pooling", &joinPooling, DeviceKind::kGpu},
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},
     {"join_normalization", &joinNormalization, DeviceKind::kGpu},
     {"join_projection", &joinProjection, DeviceKind::kGpu},

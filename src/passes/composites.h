@@ -19,6 +19,10 @@ int joinBranches(graph::Graph& graph, const Pays& pays);
 // convolution(cast(x), w) of an image of few channels => composite{cast, convolution}(x, w).
 int joinCast(graph::Graph& graph, const Pays& pays);
 
+// The maximum over windows of a convolution of an image of few channels, in halves => composite{convolution,
+// pooling}(x, w), or composite{cast, convolution, pooling}(x, w) behind joinCast().
+int joinPooling(graph::Graph& graph, const Pays& pays);
+
 // x = matmul(u, v), y = matmul(normalization(x, s, t), w) => x, m = composite{matmul, row_moments}(u, v),
 // y = composite{normalize_rows, matmul}(x, m, s, t, w), whose second output is the normalized x where others read it. A
 // sum that the normalization computes returns to the product in front.

@@ -36,6 +36,7 @@ __device__ __forceinline__ int laneChannel(int part, int lane) {
 
 struct Tile {
   int n, row, column;  // of y
+  __device__ __forceinline__ Tile() = default;
   __device__ __forceinline__ Tile(const ImageParameters& p, unsigned index) {
     const unsigned line = index / p.across;
     column = (int)(index - line * p.across.divisor) * kTileW;
@@ -144,53 +145,37 @@ __device__ __forceinline__ int wordOf(int k) {
   return (line / ROWS * kPatchH + line % ROWS) * kPitch + k % TAPS / 2;
 }
 
-template <int kOperands, typename Y, typename Finish>
-__device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
-  DYNAMIC_SHARED(memory, kSharedBytes);
-  unsigned* const patch = (unsigned*)(memory + kWeightBytes);
-  const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  const int firstChannel = blockIdx.y * 8 * PARTS;
-  const Pack<unsigned, 2>* const weights = (const Pack<unsigned, 2>*)memory + lane;
-  const char* const from = (const char*)p.w + blockIdx.y * kWeightBytes;
-#pragma unroll 1
-  for (int i = threadIdx.x * 16; i < kWeightBytes; i += kThreads * 16) copyAsync(memory + i, from + i, true);
-  closeCopies();
+// A warp's two rows of places by the block's channels.
+struct Sums {
+  float sum[2][PARTS][4];
   float start[PARTS][2];
-#pragma unroll
-  for (int part = 0; part < PARTS; ++part) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int channel = firstChannel + laneChannel(part, lane) + part % kGroup * 2 + e;
-      start[part][e] = p.bias != nullptr && channel < p.outputs ? load<X>(p.bias, channel) : 0.f;
-    }
-  }
-  const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
-  const unsigned* const own = patch + shift * kCopy + warp * 2 * STRIDE_H * kPitch + (lane / 4 * STRIDE_W - shift) / 2;
-  const int lineOfY = p.columns * p.outputs;
+  const Pack<unsigned, 2>* weights;
+  const unsigned* own;  // of the patch
 
-  Patch next(p);
-  const unsigned tiles = p.tiles;
-  Tile following(p, blockIdx.x);
-  bool holds = false;  // whether `next` holds the image of tile `index`
-  for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
-    if (holds) {
-      waitForCopies<0>();
-      __syncthreads();  // the weights stand; the patch before is no longer read
-      next.store(patch);
-      __syncthreads();
+  // Asks for the weights; `memory`: they, and behind them the patch.
+  __device__ __forceinline__ Sums(const ImageParameters& p, unsigned char* memory, int firstChannel) {
+    const int lane = threadIdx.x % 32;
+    const char* const from = (const char*)p.w + blockIdx.y * kWeightBytes;
+#pragma unroll 1
+    for (int i = threadIdx.x * 16; i < kWeightBytes; i += kThreads * 16) copyAsync(memory + i, from + i, true);
+    closeCopies();
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int channel = firstChannel + laneChannel(part, lane) + part % kGroup * 2 + e;
+        start[part][e] = p.bias != nullptr && channel < p.outputs ? load<X>(p.bias, channel) : 0.f;
+      }
     }
-    const Tile tile = following;
-    if (ahead < tiles) {
-      following = Tile(p, ahead);
-      next.load(p, following);
-    }
-    if (!holds) {
-      holds = true;
-      if (ahead < tiles) continue;
-      return;
-    }
-    float sum[2][PARTS][4];
+    weights = (const Pack<unsigned, 2>*)memory + lane;
+    const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
+    own = (const unsigned*)(memory + kWeightBytes) + shift * kCopy + threadIdx.x / 32 * 2 * STRIDE_H * kPitch +
+          (lane / 4 * STRIDE_W - shift) / 2;
+  }
+
+  // Of the patch as it stands.
+  __device__ __forceinline__ void compute() {
+    const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
 #pragma unroll
@@ -219,6 +204,51 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
         for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
       }
     }
+  }
+
+  // Of a place the channels that a lane has from `part` on.
+  template <typename Y, typename Parameters, typename Finish>
+  __device__ __forceinline__ Pack<Y, 2 * kGroup> finished(const Parameters& p, Finish& finish, int row, int half,
+                                                          int part) const {
+    Pack<Y, 2 * kGroup> result;
+#pragma unroll
+    for (int i = 0; i < 2 * kGroup; ++i) result.e[i] = finish(p, nullptr, sum[row][part + i / 2][2 * half + i % 2]);
+    return result;
+  }
+};
+
+template <int kOperands, typename Y, typename Finish>
+__device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
+  DYNAMIC_SHARED(memory, kSharedBytes);
+  unsigned* const patch = (unsigned*)(memory + kWeightBytes);
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  const int firstChannel = blockIdx.y * 8 * PARTS;
+  Sums sums(p, memory, firstChannel);
+  const int lineOfY = p.columns * p.outputs;
+
+  Patch next(p);
+  const unsigned tiles = p.tiles;
+  Tile following(p, blockIdx.x);
+  bool holds = false;  // whether `next` holds the image of tile `index`
+  for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
+    if (holds) {
+      waitForCopies<0>();
+      __syncthreads();  // the weights stand; the patch before is no longer read
+      next.store(patch);
+      __syncthreads();
+    }
+    const Tile tile = following;
+    if (ahead < tiles) {
+      following = Tile(p, ahead);
+      next.load(p, following);
+    }
+    if (!holds) {
+      holds = true;
+      if (ahead < tiles) continue;
+      return;
+    }
+    sums.compute();
     const int firstRow = tile.row + warp * 2;
     const int firstColumn = tile.column + lane / 4;
     Y* const place = (Y*)p.data[0] + (((i64)tile.n * p.rows + firstRow) * p.columns + firstColumn) * p.outputs;
@@ -232,12 +262,7 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
         for (int part = 0; part < PARTS; part += kGroup) {
           const int channel = firstChannel + laneChannel(part, lane);
           if (channel >= p.outputs) continue;
-          Pack<Y, 2 * kGroup> result;
-#pragma unroll
-          for (int i = 0; i < 2 * kGroup; ++i) {
-            result.e[i] = finish(p, nullptr, sum[row][part + i / 2][2 * half + i % 2]);
-          }
-          *(Pack<Y, 2 * kGroup>*)(to + channel) = result;
+          *(Pack<Y, 2 * kGroup>*)(to + channel) = sums.finished<Y>(p, finish, row, half, part);
         }
       }
     }
