@@ -1,8 +1,10 @@
 // Convolutions of images that take the maximum of windows of their result along, beside the two apart, bit for bit.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -104,6 +106,43 @@ TEST_F(OnGpu, ImagesArePooledAsByThemselves) {
                  "40,64,33,33",
                  three,
                  "40,64,17,17"});
+}
+
+// A network of f32 in halves, whose batch is open: cast, convolution and maximum are one step.
+TEST_F(OnGpu, ImagesOfNetworksArePooledByTheirConvolution) {
+  const auto graph = graph::parse(R"g(graph "net" {
+  symbol "N" = extent(%x, 0)
+  input %x : f32[N,3,37,50]
+  const %w : f32[64,3,7,7] = random(3)
+  const %b : f32[64] = random(4)
+  const %v : f32[8,64,1,1] = random(5)
+  %c : f32[N,64,19,25] = convolution{strides=[2,2] prePadding=[3,3] postPadding=[3,3] hasBias=true epilogue="relu(x0)"}(%x, %w, %b) "stem" from("stem")
+  %p : f32[N,64,10,13] = pooling{window=[3,3] strides=[2,2] prePadding=[1,1] postPadding=[1,1]}(%c) "maximum" from("maximum")
+  %d : f32[N,8,10,13] = convolution(%p, %v) "head" from("head")
+  output %d
+})g");
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  options.optimizationLevel = 0;  // by rank: a measurement might prefer the nodes apart
+  options.types.halves = {DataType::kF16};
+  options.profiles = {{{"x", {{1, 3, 37, 50}, {3, 3, 37, 50}, {5, 3, 37, 50}, {}, {}, {}}}}};
+  const auto hasJoined = [&] {
+    const auto plan = compile::build(graph, options);
+    const auto& steps = plan.programs.at(0).steps;
+    return std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.name == "stem + maximum"; });
+  };
+  EXPECT_TRUE(hasJoined());
+  for (const int64_t batch : {1, 3, 5}) {
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF32, {batch, 3, 37, 50}, 7));
+    const auto got = runOnGpu(graph, inputs, options);
+    const Variable apart("TENON_DISABLE", "join_pooling");
+    EXPECT_FALSE(hasJoined());
+    const auto expected = runOnGpu(graph, inputs, options);
+    EXPECT_LE(relativeError(got.outputs[0].view(), expected.outputs[0].view()), 2e-3) << batch;
+  }
 }
 
 }  // namespace

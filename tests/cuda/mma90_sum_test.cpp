@@ -2,6 +2,8 @@
 // at extents that are no whole ones; which composites are none, and what is proposed for those that are.
 #include "backends/cuda/kernels/mma90/mma90_sum.h"
 
+#include <algorithm>
+
 #include "backends/cuda/driver/code_cache.h"
 #include "compile/assignment.h"
 #include "cuda/forced_shape.h"
@@ -124,6 +126,46 @@ TEST_F(OnGpu, SumsOfConvolutionsByWarpgroupsWithOtherOperands) {
   expectSums({{"1,64,1,1", "136,64,1,1", ""}, {"1,40,1,1", "136,40,1,1", ""}, "1,136,1,1"},
              {"8x1x1,2,1", "16x1x1,1,2t"});
   expectSums({{"3,40,9,7", "67,40,1,1", ""}, {"3,72,9,7", "67,72,1,1", ""}, "3,67,9,7"}, {"40x1x1,1,3", "16x2x1,1,2"});
+}
+
+// A network whose batch is open, joined and apart.
+TEST_F(OnGpu, SumsOfConvolutionsInNetworks) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  const auto graph = graph::parse(R"g(graph "block" {
+  symbol "N" = extent(%x, 0)
+  input %x : f16[N,64,13,10]
+  const %u : f16[40,64,3,3] = random(1)
+  const %v : f16[72,64,1,1] = random(2)
+  const %w : f16[72,40,1,1] = random(3)
+  const %a : f16[72] = random(4)
+  const %b : f16[72] = random(5)
+  %h : f16[N,40,7,5] = convolution{strides=[2,2] prePadding=[1,1] postPadding=[1,1] epilogue="relu(x0)"}(%x, %u) "first" from("first")
+  %p : f16[N,72,7,5] = convolution{strides=[2,2] hasBias=true}(%x, %v, %a) "projection" from("projection")
+  %y : f16[N,72,7,5] = convolution{hasBias=true epilogue="add(x0,x1);relu(t0)"}(%h, %w, %b, %p) "sum" from("sum")
+  output %y
+})g");
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  options.optimizationLevel = 0;  // by rank
+  options.profiles = {{{"x", {{1, 64, 13, 10}, {3, 64, 13, 10}, {5, 64, 13, 10}, {}, {}, {}}}}};
+  const auto hasJoined = [&] {
+    const auto plan = compile::build(graph, options);
+    const auto& steps = plan.programs.at(0).steps;
+    return std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.name == "projection + sum"; });
+  };
+  EXPECT_TRUE(hasJoined());
+  for (const int64_t batch : {1, 3, 5}) {
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF16, {batch, 64, 13, 10}, 7));
+    const auto got = runOnGpu(graph, inputs, options);
+    const auto expected = graph::evaluate(graph, views(inputs));
+    EXPECT_LE(relativeError(got.outputs[0].view(), expected[0].view()), 2e-3) << batch;
+  }
+  const Variable apart("TENON_DISABLE", "join_projection");
+  EXPECT_FALSE(hasJoined());
 }
 
 std::string refusalOf(const Sum& sum) {

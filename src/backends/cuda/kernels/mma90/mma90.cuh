@@ -139,18 +139,9 @@ struct Mma90 {
     }
   };
   // A stage has steps of one product.
-  struct Rows {
-    typename Either<kWindows, Windows, Matrix>::Type first;
-    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type second;
-
-    __device__ __forceinline__ Rows(const Mma90Parameters& p, const Place& at)
-        : first(p.window, at), second(p.moreWindow, at) {}
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
-                                         ByteBarrier* barrier) const {
-      if (kMore == Mma90More::kNone || step < p.firstSteps) first.copy(p.x, p.window, to, step, barrier);
-      else second.copy(p.more, p.moreWindow, to, step - p.firstSteps, barrier);
-    }
-  };
+  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+      Rows;
   __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows,
                                                   int stage, int slot) {
     rows.copy(p, at.ring + slot * kStageBytes + kRowsAt, at.first + stage * kSteps, at.full + slot);

@@ -45,6 +45,8 @@ struct Mma90Shape {
     if (isPersistent()) return kMma90PersistentThreads;
     return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps()));
   }
+  // Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
+  int64_t registers() const { return rows / 2 + (normalizes ? 56 : 44); }
   int64_t otherWarps() const {  // as Normalized::threads() says
     if (!normalizes) return 0;
     return keeps ? std::min<int64_t>((rows + 15) / 16, 4) : (rows + 63) / 64;

@@ -167,18 +167,9 @@ struct Mma90Persistent {
       else copyTile(to, map, step * kInner, row, barrier);
     }
   };
-  struct Rows {
-    typename Either<kWindows, Windows, Matrix>::Type first;
-    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type second;
-
-    __device__ __forceinline__ Rows(const Mma90Parameters& p, int firstRow)
-        : first(p.window, firstRow), second(p.moreWindow, firstRow) {}
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
-                                         ByteBarrier* barrier) const {
-      if (kMore == Mma90More::kNone || step < p.firstSteps) first.copy(p.x, p.window, to, step, barrier);
-      else second.copy(p.more, p.moreWindow, to, step - p.firstSteps, barrier);
-    }
-  };
+  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+      Rows;
 
   // One thread: opens the barriers and asks for the weights that have a place.
   __device__ __forceinline__ static void begin(const Mma90Parameters& p, const Place& at) {
