@@ -10,7 +10,7 @@ namespace tenon::backends::cuda {
 constexpr int kTapAxes = 3;    // that may change
 constexpr int kResizeRun = 4;  // neighbours of a thread along an innermost axis that changes
 
-constexpr int kResizeRows = 8;   // of a thread that goes down rows
+constexpr int kResizeRows = 8;  // of a thread that goes down rows
 
 struct ResizeTap {
   int32_t index;
