@@ -9,7 +9,7 @@
 
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "scalar.cuh"
-#include "tensor_core.cuh"
+#include "warp_group.cuh"
 
 constexpr int kTileH = kImageTileRows;
 constexpr int kTileW = kImageTileColumns;
@@ -25,7 +25,9 @@ constexpr int kWords = CHANNELS * kPatchH * kPairs;
 constexpr int kLoads = (kWords + kThreads - 1) / kThreads;  // of a thread
 constexpr int kWholeLoads = kWords / kThreads;              // those of every thread
 constexpr int kGroup = PARTS < 4 ? PARTS : 4;               // parts whose channels lie together in a lane
-constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
+constexpr int kStepsOfRow = 4;  // of the rows of weights, one for each channel; so many are computed at once
+constexpr int kPanelBytes = 8 * PARTS * kStepsOfRow * 32;
+constexpr int kWeightBytes = (kSteps + kStepsOfRow - 1) / kStepsOfRow * kPanelBytes;
 // As ImageForm::sharedBytes() says.
 constexpr int kSharedBytes = kWeightBytes + kCopies * kCopy * 4;
 
@@ -36,7 +38,7 @@ __device__ __forceinline__ int laneChannel(int part, int lane) {
 
 struct Tile {
   int n, row, column;  // of y
-  __device__ __forceinline__ Tile() = default;
+  Tile() = default;
   __device__ __forceinline__ Tile(const ImageParameters& p, unsigned index) {
     const unsigned line = index / p.across;
     column = (int)(index - line * p.across.divisor) * kTileW;
@@ -149,7 +151,7 @@ __device__ __forceinline__ int wordOf(int k) {
 struct Sums {
   float sum[2][PARTS][4];
   float start[PARTS][2];
-  const Pack<unsigned, 2>* weights;
+  const X* weights;
   const unsigned* own;  // of the patch
 
   // Asks for the weights; `memory`: they, and behind them the patch.
@@ -167,7 +169,7 @@ struct Sums {
         start[part][e] = p.bias != nullptr && channel < p.outputs ? load<X>(p.bias, channel) : 0.f;
       }
     }
-    weights = (const Pack<unsigned, 2>*)memory + lane;
+    weights = (const X*)memory;
     const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
     own = (const unsigned*)(memory + kWeightBytes) + shift * kCopy + threadIdx.x / 32 * 2 * STRIDE_H * kPitch +
           (lane / 4 * STRIDE_W - shift) / 2;
@@ -185,24 +187,31 @@ struct Sums {
       }
     }
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      const int low = wordOf(step * 16 + lane % 4 * 2);
-      const int high = wordOf(step * 16 + lane % 4 * 2 + 8);
-      unsigned a[2][4];
+    for (int first = 0; first < kSteps; first += kStepsOfRow) {
+      const int steps = kSteps - first < kStepsOfRow ? kSteps - first : kStepsOfRow;
+      unsigned a[kStepsOfRow][2][4];
 #pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        const unsigned* const at = own + row * STRIDE_H * kPitch;
-        a[row][0] = at[low];
-        a[row][1] = at[low + 4 * STRIDE_W];  // 8 places on
-        a[row][2] = at[high];
-        a[row][3] = at[high + 4 * STRIDE_W];
+      for (int step = 0; step < steps; ++step) {
+        const int low = wordOf((first + step) * 16 + lane % 4 * 2);
+        const int high = wordOf((first + step) * 16 + lane % 4 * 2 + 8);
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+          const unsigned* const at = own + row * STRIDE_H * kPitch;
+          a[step][row][0] = at[low];
+          a[step][row][1] = at[low + 4 * STRIDE_W];  // 8 places on
+          a[step][row][2] = at[high];
+          a[step][row][3] = at[high + 4 * STRIDE_W];
+        }
       }
+      openProducts();
 #pragma unroll
-      for (int part = 0; part < PARTS; ++part) {
-        const auto b = weights[(step * PARTS + part) * 32];
+      for (int step = 0; step < steps; ++step) {
+        const X* const b = weights + first / kStepsOfRow * (kPanelBytes / 2) + step * 16;
 #pragma unroll
-        for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
+        for (int row = 0; row < 2; ++row) GroupProduct<X, 8 * PARTS, true>::byColumns(sum[row], a[step][row], b);
       }
+      closeProducts();
+      waitForProducts<0>();
     }
   }
 
@@ -234,6 +243,7 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
   for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
     if (holds) {
       waitForCopies<0>();
+      showToProducts();
       __syncthreads();  // the weights stand; the patch before is no longer read
       next.store(patch);
       __syncthreads();
