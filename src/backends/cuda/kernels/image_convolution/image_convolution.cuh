@@ -1,10 +1,10 @@
 // Implicit-GEMM convolution of images of few channels on tensor cores. K is lines of the window (a row of one
 // channel), each padded to an even number of taps that begin at an even column: then the two neighbours that a left
-// operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
-// channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.
-// The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs of to X),
-// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8).
-// Zero taps read their neighbours: an infinity there gives NaN.
+// operand holds are one word of the image in shared memory, and no patch is ever made. A block, which is a warpgroup,
+// keeps the weights of its channels as rows of warp_group.cuh and walks tiles of 8 x 16 places; the next tile's image
+// is asked for before the present one is computed. The including text defines X and A, and FROM (the type of the image:
+// X, or f32, which NARROW rounds pairs of to X), CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8
+// channels that a block computes: 2, 4 or 8). Zero taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
