@@ -154,11 +154,19 @@ struct Join {
 constexpr Join kJoins[] = {
     {"join_branches", &joinBranches, DeviceKind::kCpu},
     {"join_cast", &joinCast, DeviceKind::kGpu},
+    {"join_pooling", &joinPooling, DeviceKind::kGpu},
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},
     {"join_normalization", &joinNormalization, DeviceKind::kGpu},
+    {"join_projection", &joinProjection, DeviceKind::kGpu},
 };
 
 }  // namespace
+
+std::vector<std::string_view> joinNames() {
+  std::vector<std::string_view> names;
+  for (const auto& join : kJoins) names.push_back(join.name);
+  return names;
+}
 
 void runJoins(Graph& graph, const Options& options, const Pays& pays) {
   for (const auto& join : kJoins) {

@@ -21,6 +21,10 @@ int joinBranches(graph::Graph& graph, const Pays& pays);
 // convolution(cast(x), w) of an image of few channels => composite{cast, convolution}(x, w).
 int joinCast(graph::Graph& graph, const Pays& pays);
 
+// The maximum over windows of a convolution of an image of few channels, in halves => composite{convolution,
+// pooling}(x, w), or composite{cast, convolution, pooling}(x, w) behind joinCast().
+int joinPooling(graph::Graph& graph, const Pays& pays);
+
 // x = matmul(u, v), y = matmul(normalization(x, s, t), w) => x, m = composite{matmul, row_moments}(u, v),
 // y = composite{normalize_rows, matmul}(x, m, s, t, w), whose second output is the normalized x where others read it. A
 // sum that the normalization computes returns to the product in front.
@@ -29,6 +33,10 @@ int joinNormalization(graph::Graph& graph, const Pays& pays);
 // convolution(convolution(mean of x's pixels, v), w), and a scalar operator over that and x => composite{reduce,
 // convolution, convolution, pointwise}(x, v, w): squeeze-and-excitation of halves.
 int joinExcitation(graph::Graph& graph, const Pays& pays);
+
+// y = convolution(x, w, .., p) where p = convolution(u, v, b) of one bias is an operand of the epilogue, of halves =>
+// composite{convolution, convolution}(u, v, b, x, w, ..): the end of a residual block whose residual is a projection.
+int joinProjection(graph::Graph& graph, const Pays& pays);
 
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
 // TENON_DISABLE leaves them out by name, TENON_DUMP writes what they leave.

@@ -5,8 +5,7 @@
 
 #include "backends/cuda/kernels/mma90/mma90_kernel.h"
 #include "compile/assignment.h"
-#include "cuda/on_gpu.h"
-#include "cuda/variable.h"
+#include "cuda/forced_shape.h"
 
 namespace tenon::test {
 namespace {
@@ -39,33 +38,7 @@ std::string graphOf(const Product& p) {
                      extras ? fmt::format("  input %r : {}[{},{}]", p.type, p.rows, p.columns) : "");
 }
 
-// The norm of the difference from the reference over that of the reference; `shape` is forced.
-double errorOf(const graph::Graph& graph, const std::string& shape) {
-  const Variable on("TENON_CUDA_WARPGROUPS", "1");
-  std::vector<HostTensor> inputs;
-  for (const auto input : graph.inputs()) {
-    const auto& type = graph.value(input).type;
-    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
-  }
-  compile::BuildOptions options;
-  options.optimizationLevel = 0;
-  options.tf32 = true;
-  bool offered = false;
-  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.op.name() != "matmul" && node.op.name() != "convolution") return candidates;
-    std::erase_if(candidates,
-                  [](const auto& candidate) { return candidate.tactic.find("cuda.mma90_") == std::string::npos; });
-    if (candidates.empty()) return candidates;
-    candidates.resize(1);
-    candidates[0].variant = shape;
-    offered = true;
-    return candidates;
-  };
-  const auto run = runOnGpu(graph, inputs, options);
-  EXPECT_TRUE(offered);
-  return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
-}
-double errorOf(const Product& p, const std::string& shape) { return errorOf(graph::parse(graphOf(p)), shape); }
+double errorOf(const Product& p, const std::string& shape) { return errorOfShape(graph::parse(graphOf(p)), shape); }
 
 constexpr size_t kLastLayers = 8;  // tests, which can run side by side
 
@@ -138,7 +111,7 @@ TEST_F(OnGpu, ConvolutionsByWarpgroupsOfManyTiles) {
                                                 result, attributes));
     for (const char* shape :
          {"32x1x1,1,3t", "48x2x1,2,3t", "32x1x1,2,3c", "16x1x1,1,3to", "16x1x1,2,14to", "32x1x1,2,3co"})
-      EXPECT_LE(errorOf(graph, shape), 1.5e-3) << attributes << ", " << shape;
+      EXPECT_LE(errorOfShape(graph, shape), 1.5e-3) << attributes << ", " << shape;
   }
 }
 

@@ -56,7 +56,7 @@ TEST_F(Variables, AreIgnoredWithOneWarning) {
 TEST_F(Variables, ThatNamePassesAreComparedWithThem) {
   const Set disable(
       "TENON_DISABLE",
-      "fuse_pointwise,fuse_pointwize,,share_memory,join_branches,join_cast,join_excitation,join_normalization");
+      "fuse_pointwise,fuse_pointwize,,share_memory,join_branches,join_cast,join_excitation,join_normalization,join_projection");
   EXPECT_NE(build(), nullptr);
   ASSERT_EQ(log.warnings.size(), 1U);
   EXPECT_EQ(log.warnings[0].find(

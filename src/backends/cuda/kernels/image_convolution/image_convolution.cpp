@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kMostChannels = 4;
 constexpr int64_t kMostTaps = 16;
-constexpr size_t kMostSharedBytes = 48 << 10;  // without asking for more
+constexpr int64_t kLeastPooledParts = 4;
+constexpr size_t kMostSharedBytes = 48 << 10, kMostPooledBytes = 64 << 10;  // of three blocks side by side
 
 // Function of tensor_core.cuh that computes a cast to halves, with or without the range held; null: none does.
 const char* narrowOf(const ops::ScalarExpr& expr, DataType& half) {
@@ -32,27 +33,41 @@ const char* narrowOf(const ops::ScalarExpr& expr, DataType& half) {
 }  // namespace
 
 ImageOp::ImageOp(const ops::Operator& op) {
-  if (const auto* whole = op.as<ops::Convolution>()) {
-    convolution = *whole;
-    return;
-  }
+  if (const auto* whole = op.as<ops::Convolution>()) convolution = *whole;
+  else refusal = readComposite(op);
+}
+
+std::string ImageOp::readComposite(const ops::Operator& op) {
+  const std::string other = "it computes convolutions, or composites of a cast, a convolution and a maximum of windows";
   const auto* composite = op.as<ops::Composite>();
-  refusal = "it computes convolutions, or composites of a cast and a convolution";
-  if (composite == nullptr || composite->parts.size() != 2 || composite->outputs != std::vector<int32_t>{1}) return;
-  const auto& [cast, castInputs] = composite->parts[0];
-  const auto& [second, inputs] = composite->parts[1];
-  const auto* pointwise = cast.as<ops::Pointwise>();
-  const auto* behind = second.as<ops::Convolution>();
-  if (pointwise == nullptr || behind == nullptr || castInputs != std::vector<int32_t>{0}) return;
+  if (composite == nullptr || composite->parts.size() < 2 || composite->parts.size() > 3) return other;
+  const auto& parts = composite->parts;
+  const int32_t last = static_cast<int32_t>(parts.size()) - 1;
+  const size_t at = parts[0].op.as<ops::Pointwise>() != nullptr ? 1 : 0;  // the convolution's place
+  if (composite->outputs != std::vector<int32_t>{last} || parts[at].op.as<ops::Convolution>() == nullptr) return other;
+  convolution = *parts[at].op.as<ops::Convolution>();
   // Operands of the composite are those of the convolution, in order.
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] != (i == 0 ? -1 : static_cast<int32_t>(i))) return;
+  for (size_t i = 0; i < parts[at].inputs.size(); ++i) {
+    if (parts[at].inputs[i] != (i == 0 && at == 1 ? -1 : static_cast<int32_t>(i))) return other;
   }
-  const char* function = narrowOf(pointwise->expr, half_);
-  refusal = function == nullptr ? fmt::format("'{}' is not a cast to f16 or bf16", ops::text(pointwise->expr)) : "";
-  if (function == nullptr) return;
+  if (at + 1 < parts.size()) {
+    const auto* behind = parts[at + 1].op.as<ops::Pooling>();
+    if (behind == nullptr || parts[at + 1].inputs != std::vector<int32_t>{-last} || at + 2 != parts.size())
+      return other;
+    const auto fits = [](int64_t cells) { return cells == 2 || cells == 3; };
+    if (behind->type != ops::PoolingType::kMax || behind->isDilated() || behind->window.size() != 2 ||
+        !fits(behind->window[0]) || !fits(behind->window[1]) ||
+        behind->strides != std::vector<int64_t>{kImagePoolStride, kImagePoolStride})
+      return fmt::format("windows of '{}'; maxima of 2 or 3 cells, 2 apart, are supported", parts[at + 1].op.text());
+    pooling = *behind;
+  }
+  if (at == 0) return {};
+  const auto& expr = parts[0].op.as<ops::Pointwise>()->expr;
+  if (parts[0].inputs != std::vector<int32_t>{0}) return other;
+  const char* function = narrowOf(expr, half_);
+  if (function == nullptr) return fmt::format("'{}' is not a cast to f16 or bf16", ops::text(expr));
   narrow = function;
-  convolution = *behind;
+  return {};
 }
 
 std::string ImageOp::typesRefusal(std::span<const DataType> inputs) const {
@@ -64,7 +79,8 @@ std::string ImageOp::typesRefusal(std::span<const DataType> inputs) const {
              : fmt::format("an input of {} and weights of {} are not supported", name(inputs[0]), name(half));
 }
 
-ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
+ImageForm::ImageForm(const ImageOp& image, const Dims& w) {
+  const auto& op = image.convolution;
   if (w.rank != 4) refusal = fmt::format("{} spatial dimensions; only 2 are supported", w.rank - 2);
   else if (w[1] > kMostChannels) refusal = fmt::format("{} channels; at most {} are supported", w[1], kMostChannels);
   else if (op.groups != 1) refusal = fmt::format("{} groups", op.groups);
@@ -85,22 +101,33 @@ ImageForm::ImageForm(const ops::Convolution& op, const Dims& w) {
   lead = padding & 1;
   taps = (columns + lead + 1) / 2 * 2;
   if (taps > kMostTaps) refusal = fmt::format("windows of {} columns are not supported", columns);
+  if (image.pooling) {
+    pool = {image.pooling->window[0], image.pooling->window[1]};
+    // Strips that begin at an odd place would begin at an odd column of the image.
+    if (stride[1] % 2 != 0) refusal = fmt::format("windows behind a stride of {}", stride[1]);
+  }
   // As many channels as there are, or fewer where their weights and the image do not fit.
-  for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > kMostSharedBytes);) parts /= 2;
-  if (refusal.empty() && sharedBytes() > kMostSharedBytes)
+  const size_t most = image.pooling ? kMostPooledBytes : kMostSharedBytes;
+  for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > most);) parts /= 2;
+  if (refusal.empty() && sharedBytes() > most)
     refusal = fmt::format("the windows and tiles need {} bytes of shared memory, more than a block has", sharedBytes());
+  if (refusal.empty() && image.pooling && parts < kLeastPooledParts)
+    refusal = fmt::format("windows behind {} channels of a block", 8 * parts);
 }
 
 size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
   const int64_t pairs = ((kImageTileColumns - 1) * stride[1] + taps + 1) / 2;
   const int64_t words = channels * ((kImageTileRows - 1) * stride[0] + rows) * (pairs + (pairs % 2 == 0 ? 1 : 0));
-  return static_cast<size_t>(steps() * partsOfBlock * 32 * 8 + (stride[1] % 2 == 0 ? 1 : 2) * words * 4);
+  const int64_t patch = panels() * 8 * partsOfBlock * kHalvesOfRow * 2 + (stride[1] % 2 == 0 ? 1 : 2) * words * 4;
+  if (pool[0] == 0) return static_cast<size_t>(patch);
+  const int64_t ring = (kImageTileRows + pool[0] - 1) * kImageTileColumns * partsOfBlock * 16;
+  return static_cast<size_t>((patch + 15) / 16 * 16 + ring);
 }
 
 std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
   checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution in f16 or bf16", name(w.dtype));
   std::vector<uint16_t> result;
-  result.reserve(static_cast<size_t>(groups() * steps() * parts * 32 * 4));
+  result.reserve(packedBytes() / sizeof(uint16_t));
   const auto* from = w.as<uint16_t>();
   const int64_t group = std::min<int64_t>(parts, 4);  // parts whose channels lie together
   const auto weight = [&](int64_t output, int64_t k) -> uint16_t {
@@ -110,15 +137,16 @@ std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
     return from[(output * channels * rows + line) * columns + column];
   };
   for (int64_t block = 0; block < groups(); ++block) {
-    for (int64_t i = 0; i < steps() * parts * 32; ++i) {
-      const int64_t lane = i % 32;
-      const int64_t part = i / 32 % parts;
-      const int64_t step = i / 32 / parts;
-      const int64_t column = lane / 4;  // of the right operand: a lane of the result has columns 2 t and 2 t + 1
-      const int64_t output =
-          block * 8 * parts + part / group * 8 * group + column / 2 * 2 * group + part % group * 2 + column % 2;
-      for (int64_t half = 0; half < 4; ++half)
-        result.push_back(weight(output, step * 16 + lane % 4 * 2 + half / 2 * 8 + half % 2));
+    for (int64_t panel = 0; panel < panels(); ++panel) {
+      for (int64_t i = 0; i < 8 * parts * kHalvesOfRow; ++i) {
+        const int64_t row = i / kHalvesOfRow;
+        const int64_t piece = i % kHalvesOfRow / 8 ^ row % 8;  // as warp_group.cuh has rows
+        // A lane of the result has columns 2 t and 2 t + 1 of each part.
+        const int64_t part = row / 8, column = row % 8;
+        const int64_t output =
+            block * 8 * parts + part / group * 8 * group + column / 2 * 2 * group + part % group * 2 + column % 2;
+        result.push_back(weight(output, panel * kHalvesOfRow + piece * 8 + i % 8));
+      }
     }
   }
   return result;
@@ -127,8 +155,10 @@ std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
 Code imageCode(const ImageForm& form, const ImageOp& op, const Types& types) {
   auto halves = types;
   halves.inputs.at(0) = types.inputs.at(1);
-  auto code = directCode("image_convolution.cuh", "convolveImage", "ImageParameters", op.convolution.epilogue, halves,
-                         types.inputs.size());
+  auto code = op.pooling ? directCode("image_pooling.cuh", "convolveAndPool", "ImagePoolingParameters",
+                                      op.convolution.epilogue, halves, types.inputs.size())
+                         : directCode("image_convolution.cuh", "convolveImage", "ImageParameters",
+                                      op.convolution.epilogue, halves, types.inputs.size());
   code.defines.push_back(typeDefine("FROM", types.inputs[0]));
   code.defines.push_back(fmt::format("NARROW={}", op.narrow.empty() ? "packed" : op.narrow));
   const auto define = [&](const char* macro, int64_t value) {
@@ -140,6 +170,9 @@ Code imageCode(const ImageForm& form, const ImageOp& op, const Types& types) {
   define("STRIDE_H", form.stride[0]);
   define("STRIDE_W", form.stride[1]);
   define("PARTS", form.parts);
+  if (!op.pooling) return code;
+  define("POOL_H", form.pool[0]);
+  define("POOL_W", form.pool[1]);
   return code;
 }
 

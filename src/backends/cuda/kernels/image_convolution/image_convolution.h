@@ -2,19 +2,23 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/common/space.h"
 #include "ops/op/convolution.h"
+#include "ops/op/pooling.h"
 
 namespace tenon::backends::cuda {
 
-// A convolution of an image of halves, or a composite that rounds an image of f32 to the type of its weights first.
+// A convolution of an image of halves; or a composite that rounds an image of f32 to the type of its weights first,
+// takes maxima of windows of the result, or both.
 struct ImageOp {
   ops::Convolution convolution;
-  std::string narrow;  // tensor_core.cuh's name of the rounding; empty: the image is of halves
+  std::string narrow;                   // tensor_core.cuh's name of the rounding; empty: the image is of halves
+  std::optional<ops::Pooling> pooling;  // of 2 or 3 x 2 or 3 cells, two places apart
   std::string refusal;
 
   explicit ImageOp(const ops::Operator& op);
@@ -22,6 +26,8 @@ struct ImageOp {
   std::string typesRefusal(std::span<const DataType> inputs) const;
 
  private:
+  std::string readComposite(const ops::Operator& op);  // why it is none, or empty
+
   DataType half_ = DataType::kF16;  // that the rounding makes
 };
 
@@ -29,20 +35,24 @@ struct ImageOp {
 struct ImageForm {
   int64_t channels = 0, rows = 0, columns = 0, outputs = 0;  // of the weights
   std::array<int64_t, 2> stride{1, 1};
-  int64_t lead = 0;   // taps in front of the window, so that it begins at an even column
-  int64_t taps = 0;   // of a line, with those
-  int64_t parts = 0;  // of 8 channels, which a block computes
+  int64_t lead = 0;                   // taps in front of the window, so that it begins at an even column
+  int64_t taps = 0;                   // of a line, with those
+  int64_t parts = 0;                  // of 8 channels, which a block computes
+  std::array<int64_t, 2> pool{0, 0};  // cells of the windows behind it
   std::string refusal;
 
-  ImageForm(const ops::Convolution& op, const Dims& w);  // weights [K,C,R,S]
+  ImageForm(const ImageOp& op, const Dims& w);  // weights [K,C,R,S]
   size_t sharedBytes() const { return sharedBytes(parts); }
   int64_t groups() const { return (outputs + 8 * parts - 1) / (8 * parts); }  // of channels, a block's each
-  // Weights in the order in which lanes read them: [group][step][part][lane][4], halves.
+  // Weights as rows of 64 halves, one for each channel: [group][panel][channel][64], pieces of 8 exchanged.
   std::vector<uint16_t> pack(const TensorView& w) const;
-  size_t packedBytes() const { return static_cast<size_t>(groups() * steps() * parts * 32 * 4) * sizeof(uint16_t); }
+  size_t packedBytes() const {
+    return static_cast<size_t>(groups() * panels() * 8 * parts * kHalvesOfRow) * sizeof(uint16_t);
+  }
 
  private:
-  int64_t steps() const { return (channels * rows * taps + 15) / 16; }
+  static constexpr int64_t kHalvesOfRow = 64;
+  int64_t panels() const { return (channels * rows * taps + kHalvesOfRow - 1) / kHalvesOfRow; }
   size_t sharedBytes(int64_t partsOfBlock) const;
 };
 

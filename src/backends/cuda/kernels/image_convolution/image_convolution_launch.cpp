@@ -36,7 +36,7 @@ struct Record {
               "parameters of a kernel of backend cuda: '{}' are wrong types for {}", record.params, record.op);
   }
   ImageForm form() const {
-    ImageForm result(op.convolution, w);
+    ImageForm result(op, w);
     if (!result.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", result.refusal);
     return result;
   }
@@ -48,7 +48,7 @@ struct Record {
 
 class ImageInstance final : public runtime::KernelInstance {
  public:
-  ImageInstance(const ops::Convolution& op, const ImageForm& form, CUfunction function)
+  ImageInstance(const ImageOp& op, const ImageForm& form, CUfunction function)
       : op_(op), form_(form), function_(function) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -57,12 +57,13 @@ class ImageInstance final : public runtime::KernelInstance {
     auto& p = parameters_;
     blocks_ = 0;
     if (y.dims.count() == 0) return 0;
-    const auto windows = ops::makeWindows({{}, {}, shapes.symbols}, ops::spatialAttributes(op_, 2), y.dims, x.dims,
+    const ops::EvalContext context{{}, {}, shapes.symbols};
+    const auto windows = ops::makeWindows(context, ops::spatialAttributes(op_.convolution, 2), y.dims, x.dims,
                                           {form_.rows, form_.columns});
     p.height = int32Of(x.dims[2]);
     p.width = int32Of(x.dims[3]);
-    p.rows = int32Of(y.dims[2]);
-    p.columns = int32Of(y.dims[3]);
+    p.rows = int32Of(placesOf(windows[1]));
+    p.columns = int32Of(placesOf(windows[2]));
     p.outputs = int32Of(y.dims[1]);
     p.top = int32Of(windows[1].before);
     p.left = int32Of(windows[2].before + form_.lead);
@@ -74,8 +75,10 @@ class ImageInstance final : public runtime::KernelInstance {
     p.line = int32Of(strides[2]);
     columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
     even_ = x.dims[3] % 2 == 0;
-    const int64_t across = (y.dims[3] + kImageTileColumns - 1) / kImageTileColumns;
-    const int64_t down = (y.dims[2] + kImageTileRows - 1) / kImageTileRows;
+    const int64_t pooled = (kImageTileColumns - form_.pool[1]) / kImagePoolStride + 1;  // columns of a strip
+    const int64_t across =
+        op_.pooling ? (y.dims[3] + pooled - 1) / pooled : (p.columns + kImageTileColumns - 1) / kImageTileColumns;
+    const int64_t down = (p.rows + kImageTileRows - 1) / kImageTileRows;
     p.across = dividerBy(across);
     p.down = dividerBy(down);
     p.tiles = int32Of(y.dims[0] * across * down);
@@ -83,6 +86,14 @@ class ImageInstance final : public runtime::KernelInstance {
     const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * multiprocessors();
     const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
     blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
+    if (!op_.pooling) return 0;
+    const auto cells =
+        ops::makeWindows(context, ops::spatialAttributes(*op_.pooling, 2), y.dims, y.dims, op_.pooling->window);
+    p.pooledRows = int32Of(y.dims[2]);
+    p.pooledColumns = int32Of(y.dims[3]);
+    p.poolTop = int32Of(cells[1].before);
+    p.poolLeft = int32Of(cells[2].before);
+    p.tilesOfBlock = int32Of(turns);
     return 0;
   }
 
@@ -91,7 +102,7 @@ class ImageInstance final : public runtime::KernelInstance {
     auto& p = parameters_;
     p.x = arguments.inputs[0];
     p.w = arguments.inputs[1];
-    p.bias = op_.hasBias ? arguments.inputs[2] : nullptr;
+    p.bias = op_.convolution.hasBias ? arguments.inputs[2] : nullptr;
     p.data[0] = arguments.outputs[0];
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
     checkUser(isAligned(p.data[0], kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
@@ -100,13 +111,19 @@ class ImageInstance final : public runtime::KernelInstance {
   }
 
  private:
-  const ops::Convolution& op_;
+  // The extent of the convolution's result, which is not this kernel's where windows of it follow.
+  int64_t placesOf(const ops::Window& window) const {
+    if (!op_.pooling) return window.small;
+    return (window.large + window.before + window.after - window.kernel) / window.stride + 1;
+  }
+
+  const ImageOp& op_;
   const ImageForm& form_;
   CUfunction function_;
   bool even_ = false;        // columns of the image
   size_t columnsBytes_ = 0;  // of two neighbouring columns
   unsigned blocks_ = 0;
-  ImageParameters parameters_;
+  ImagePoolingParameters parameters_;
 };
 
 class ImageKernel final : public runtime::Kernel, public runtime::Packer {
@@ -122,13 +139,14 @@ class ImageKernel final : public runtime::Kernel, public runtime::Packer {
               w.dims.text());
     checkUser(bits(w.dtype) == 16, "cuda.image_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
     weights_ = {nullptr, w.dtype, w.dims};
+    allowSharedBytes(module_.function("tenon_direct"), form_.sharedBytes());
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ImageInstance>(record_.op.convolution, form_, module_.function("tenon_direct"));
+    return std::make_unique<ImageInstance>(record_.op, form_, module_.function("tenon_direct"));
   }
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     return {{{1},
-             fmt::format("image {} in {} parts, {} taps from {}", weights_.dims.text(), form_.parts, form_.taps,
+             fmt::format("image {} in {} parts as rows, {} taps from {}", weights_.dims.text(), form_.parts, form_.taps,
                          form_.lead),
              form_.packedBytes(),
              false}};
@@ -150,7 +168,7 @@ class ImageKernel final : public runtime::Kernel, public runtime::Packer {
 }  // namespace
 
 KernelRow kernelRow_image_convolution() {
-  return {"image_convolution", 2,
+  return {"image_convolution", 3,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
             return std::make_unique<ImageKernel>(load);
           },

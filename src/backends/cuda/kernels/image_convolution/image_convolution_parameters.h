@@ -22,6 +22,13 @@ struct ImageParameters {
   int64_t image = 0;              // strides of x
   int32_t channel = 0, line = 0;
 };
+// Where a maximum of the result's windows follows: y is that.
+struct ImagePoolingParameters : ImageParameters {
+  int32_t pooledRows = 0, pooledColumns = 0;
+  int32_t poolTop = 0, poolLeft = 0;  // cells in front
+  int32_t tilesOfBlock = 0;           // behind each other; down an image, then the next columns
+};
+constexpr int kImagePoolStride = 2;
 constexpr int kImageTileRows = 8;  // places of y that a block computes
 constexpr int kImageTileColumns = 16;
 constexpr int kImageThreads = 128;  // warps of two rows of places

@@ -9,7 +9,7 @@ namespace {
 class ImageTactic final : public OwnTactic {
  public:
   ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
-  int version() const override { return 2; }
+  int version() const override { return 3; }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto candidate = compile::rowMajor(name(), problem);
     candidate.outputs[0] = Layout::kChannelsLast;
@@ -31,7 +31,7 @@ class ImageTactic final : public OwnTactic {
     const auto& w = problem.inputs[1];
     if (w.constant == nullptr) return compile::no("the weights are not constant");
     if (types.size() > (op.convolution.hasBias ? 3u : 2u)) return compile::no("the epilogue has tensor operands");
-    const ImageForm form(op.convolution, w.dims);
+    const ImageForm form(op, w.dims);
     if (!form.refusal.empty()) return compile::no("{}", form.refusal);
     return {directUnsupported(op.convolution.epilogue, std::span(types).subspan(1), types.size() - 1)};
   }

@@ -1,4 +1,4 @@
-// Choice of tile shapes, generated code, packed weights.
+// Choice of tile shapes, packed weights.
 #include "backends/cuda/kernels/mma90/mma90.h"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 
 #include "backends/cuda/cublas/flat_product.h"
 #include "backends/cuda/driver/chip.h"
-#include "backends/cuda/kernels/direct/direct.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda {
@@ -22,9 +21,6 @@ constexpr int64_t kMostSums =
     384;  // runs of 64 columns and rows of a warpgroup whose registers have place for its sums
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
-int64_t registersOf(const Mma90Shape& shape) { return shape.rows / 2 + (shape.normalizes ? 56 : 44); }
 
 // What stands beside the stages.
 int64_t receivedBytes(const Mma90Shape& shape) {
@@ -41,7 +37,7 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   const auto real = [](int64_t v) { return static_cast<double>(v); };
   const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
   const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
-  const int64_t byRegisters = registersOfMultiprocessor() / (registersOf(shape) * shape.threads());
+  const int64_t byRegisters = registersOfMultiprocessor() / (shape.registers() * shape.threads());
   const int64_t resident = std::max<int64_t>(std::min(byMemory, byRegisters), 1);
   const int64_t beside = std::min(resident, divided(blocks, multiprocessors()));
   const double waves = real(divided(blocks, multiprocessors() * beside));
@@ -175,7 +171,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
           const int64_t own = divided(steps, parts);
           if (innerGroups > own) continue;
           for (const int64_t depth : {1, 2, 4}) {
-            if (depth > 1 && (!weights.isWhole() || steps % (parts * depth) != 0)) continue;
+            if (!weights.allowsDepth(depth) || (depth > 1 && steps % (parts * depth) != 0)) continue;
             for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
               Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled, keeps};
               const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
@@ -185,7 +181,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
               if (shape.stages < all && shape.stages < std::max<int64_t>(2 * shape.apart(), depth == 1 ? 3 : 2))
                 continue;
               if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
-              if (registersOf(shape) * divided(shape.threads(), 128) * 128 > registersOfMultiprocessor()) continue;
+              if (shape.registers() * divided(shape.threads(), 128) * 128 > registersOfMultiprocessor()) continue;
               if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))
                 continue;
               rated.push_back({cyclesOf(shape, rows, columns, steps), shape});
@@ -231,100 +227,6 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
   if (rows >= int64_t{1} << 30 || most >= kMma90MostExtent)
     return fmt::format("{} rows, {} columns or an inner extent of {}", rows, y.dims[y.dims.rank - 1], inner);
   return {};
-}
-
-std::string mma90Kinds(const runtime::Shapes& shapes) {
-  const auto& y = shapes.outputs[0].dims;
-  std::string kinds;
-  for (const auto& extra : shapes.inputs.subspan(2)) {
-    const int64_t count = extra.dims.count();
-    kinds += count == 1 && y.count() != 1 ? 's' : count == y.count() && count != y[y.rank - 1] ? 'w' : 'c';
-  }
-  return kinds;
-}
-
-Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record) : op(std::move(product)) {
-  const std::string_view params = record.params;
-  const auto first = params.find(';');
-  const auto second = params.find(';', first + 1);
-  const auto space = params.find(' ', second);
-  if (first == params.npos || second == params.npos || space == params.npos)
-    throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
-  TextReader in(params.substr(0, first), "parameters of a kernel of backend cuda");
-  weights.columns = in.integer();
-  in.expect(",");
-  weights.inner = in.integer();
-  in.expect(",");
-  weights.taps = in.integer();
-  if (in.accept(",")) weights.groups = in.integer();
-  weights.transposed = op.transposeB;
-  shape = Mma90Shape::parse(params.substr(first + 1, second - first - 1));
-  kinds = params.substr(second + 1, space - second - 1);
-  auto rest = record;
-  rest.params = params.substr(space + 1);
-  types = Types::read(rest);
-  const auto inRange = [&](int64_t v, int64_t least) { return v >= least && v < kMma90MostExtent; };
-  if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
-      kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
-      !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
-      weights.columns % weights.groups != 0 || (shape.omits && weights.taps == 0) ||
-      (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
-      weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
-    throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
-  weights.bytes = bits(types.inputs[0]) / 8;
-  if (weights.bytes != 2 && weights.bytes != 4)
-    throw Unsupported("product by warpgroups: operands of {}", name(types.inputs[0]));
-  auto refusal = shape.refusal(weights.steps());
-  if (refusal.empty() && shape.depth > 1 && !weights.isWhole())
-    refusal = fmt::format("stages of {} steps; rows of {} elements are no whole steps", shape.depth, weights.inner);
-  if (!refusal.empty()) throw Unsupported("product by warpgroups: {}", refusal);
-}
-
-std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape) {
-  Types types;
-  for (const auto& input : shapes.inputs) types.inputs.push_back(input.dtype);
-  types.outputs.push_back(shapes.outputs[0].dtype);
-  const auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
-  return fmt::format("{},{},{}{};{};{} {}", weights.columns, weights.inner, weights.taps, groups, shape.text(),
-                     mma90Kinds(shapes), types.text());
-}
-
-Code Mma90Record::code() const {
-  if (shape.isPersistent()) return persistentCode();
-  std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
-  inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
-  std::string members, loads, values;
-  for (size_t k = 1; k < inputs.size(); ++k) {
-    const auto type = cudaName(inputs[k]);
-    const char kind = kinds[k - 1];
-    members += kind == 's' ? fmt::format(" {} x{};", type, k) : fmt::format(" Pack<{}, kWidth> x{};", type, k);
-    loads += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
-                         : fmt::format("    to.x{0} = *(const Pack<{1}, kWidth>*)((const {1}*)p.data[{0}] + {2});\n", k,
-                                       type, kind == 'w' ? "offset" : "column");
-    values +=
-        fmt::format("  const auto x{0} = Scalar<{1}>::load(from.x{0}{2});\n", k, type, kind == 's' ? "" : ".e[i]");
-  }
-  std::string result;
-  const auto statements = scalarStatements(op.epilogue, inputs, result);
-  const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
-  const auto type = cudaName(types.inputs[0]);
-  std::string text = fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", type);
-  text += mma90ProductText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
-  text += fmt::format("typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n",
-                      cudaName(types.outputs[0]), members);
-  text += member + " void load(const Mma90Parameters& p, i64 offset, int column, Inputs<kWidth>& to) {\n" + loads;
-  text += "  }\n" + member + " float compute(float x0, const Inputs<kWidth>& from, int i) {\n";
-  text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
-  const int64_t threads = shape.threads();
-  const int64_t resident = registersOf(shape) * threads * 2 <= (64 << 10) ? 2 : 1;
-  const auto normalized =
-      norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
-  text +=
-      fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}> Product;\n", shape.rows, shape.columnGroups,
-                  shape.innerGroups, shape.depth, weights.columnsAtOnce(), weights.taps != 0, normalized, measures);
-  text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
-                      resident);
-  return {"", {}, text + "  Product::run(p);\n}\n"};
 }
 
 std::string Mma90Weights::recipe() const {
@@ -377,7 +279,7 @@ void packElements(const Mma90Weights& weights, const T* w, T* to) {
     const int64_t part = tile / weights.partTiles();
     const int64_t firstColumn = part * weights.partColumns() + tile % weights.partTiles() * kMma90Columns;
     const int64_t end = std::min({firstColumn + kMma90Columns, (part + 1) * weights.partColumns(), columns});
-    for (int64_t step = 0; step < weights.steps(); ++step, to += kTile) {
+    for (int64_t step = 0; step < weights.ownSteps(); ++step, to += kTile) {
       const int64_t tap = step / weights.chunks();
       const int64_t first = part * weights.partInner() + step % weights.chunks() * kInner;
       if (weights.groups == 1 && alongColumns < alongInner) {  // in the order of memory

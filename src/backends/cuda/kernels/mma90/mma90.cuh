@@ -18,9 +18,9 @@
 // of x, Normalized or NotNormalized. kMeasures: moments of y are written. kRowsOfTile: of x, a multiple of 8 up to 256.
 // kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of each stage,
 // or else its stages. kStepsOfStage: its steps. kWidthOfUnit: columns that one thread finishes at once, 8 where rows of
-// y are whole packs.
+// y are whole packs. kMore: y = x w + x' w', the steps of x' behind those of x.
 template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kStepsOfStage, int kWidthOfUnit, bool kWindows,
-          typename Y, typename Finish, typename Norm, bool kMeasures>
+          typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
 struct Mma90 {
   static const int kRows = kRowsOfTile;
   static const int kSteps = kStepsOfStage;
@@ -108,8 +108,7 @@ struct Mma90 {
   struct Windows {
     int image, y, x, channel;
 
-    __device__ __forceinline__ Windows(const Mma90Parameters& p, const Place& at) {
-      const auto& window = p.window;
+    __device__ __forceinline__ Windows(const Mma90Window& window, const Place& at) {
       const unsigned first = at.firstRow;
       image = first / window.image;
       const unsigned within = first - image * window.image.divisor;
@@ -118,14 +117,13 @@ struct Mma90 {
       x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
       channel = at.firstChannel;
     }
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int first,
+    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window& window, unsigned char* to, int first,
                                          ByteBarrier* barrier) const {
-      const auto& window = p.window;
 #pragma unroll
       for (int i = 0; i < kSteps; ++i) {
         const int tap = (first + i) / window.chunks;
         const int row = tap / window.width;
-        copyWindows(to + i * kRowBytes, p.x, channel + (first + i - tap * window.chunks) * kInner, x, y, image,
+        copyWindows(to + i * kRowBytes, map, channel + (first + i - tap * window.chunks) * kInner, x, y, image,
                     (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
       }
     }
@@ -133,14 +131,17 @@ struct Mma90 {
   struct Matrix {
     int row;
 
-    __device__ __forceinline__ Matrix(const Mma90Parameters&, const Place& at) : row(at.firstRow) {}
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int first,
+    __device__ __forceinline__ Matrix(const Mma90Window&, const Place& at) : row(at.firstRow) {}
+    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window&, unsigned char* to, int first,
                                          ByteBarrier* barrier) const {
-      if (kSteps == 1) copyTile(to, p.x, first * kInner, row, barrier);
-      else copyTiles(to, p.x, row, first, barrier);
+      if (kSteps == 1) copyTile(to, map, first * kInner, row, barrier);
+      else copyTiles(to, map, row, first, barrier);
     }
   };
-  template <typename Rows>
+  // A stage has steps of one product.
+  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+      Rows;
   __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows,
                                                   int stage, int slot) {
     rows.copy(p, at.ring + slot * kStageBytes + kRowsAt, at.first + stage * kSteps, at.full + slot);
@@ -165,6 +166,7 @@ struct Mma90 {
                 at.numbered);
     }
     fetchMap(p.x);
+    if (kMore != Mma90More::kNone) fetchMap(p.more);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
     constexpr int kMostFetched = 96;
     const int fetched = p.stages * kSteps;
@@ -180,7 +182,6 @@ struct Mma90 {
     return tilesOf(p, at) * kGroupBytes + kSteps * kRowBytes;
   }
   // The same thread: the rows, and what had no place at first.
-  template <typename Rows>
   __device__ __forceinline__ static void goOn(const Mma90Parameters& p, const Place& at) {
     const Rows rows(p, at);
     afterPredecessor();
@@ -389,10 +390,7 @@ struct Mma90 {
     if (at.blocks > 1) announceToCluster();
     if (threadIdx.x < kConsumers) return consume(p, at);
     if (threadIdx.x >= kConsumers + 32) return Norm::template run<Mma90>(p, at);
-    if (threadIdx.x == kConsumers) {
-      if (kWindows) goOn<Windows>(p, at);
-      else goOn<Matrix>(p, at);
-    }
+    if (threadIdx.x == kConsumers) goOn(p, at);
     syncWarp();
     attendJoin(at);
   }

@@ -45,6 +45,8 @@ struct Mma90Shape {
     if (isPersistent()) return kMma90PersistentThreads;
     return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps()));
   }
+  // Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
+  int64_t registers() const { return rows / 2 + (normalizes ? 56 : 44); }
   int64_t otherWarps() const {  // as Normalized::threads() says
     if (!normalizes) return 0;
     return keeps ? std::min<int64_t>((rows + 15) / 16, 4) : (rows + 63) / 64;
@@ -74,6 +76,8 @@ struct Mma90Weights {
   int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
   bool scaled = false;      // a factor and a shift for each element of rows of x are part of it, see packScaled()
   int64_t groups = 1;       // of windows
+  int64_t moreSteps = 0;    // of another product that is added, behind these
+  bool moreIsWhole = true;  // isWhole() of that one
 
   // Of the product, w as [inner,columns].
   static Mma90Weights of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled);
@@ -87,8 +91,15 @@ struct Mma90Weights {
 
   int64_t ofStep() const { return kMma90Bytes / bytes; }                      // of the inner extent
   int64_t chunks() const { return (partInner() + ofStep() - 1) / ofStep(); }  // steps of a tap
-  bool isWhole() const { return taps != 0 || inner % ofStep() == 0; }
-  int64_t steps() const { return chunks() * (taps == 0 ? 1 : taps); }
+  bool isWhole() const { return (taps != 0 || inner % ofStep() == 0) && moreIsWhole; }
+  // Whether stages may have so many steps: those of one product, and of a matrix whole ones.
+  bool allowsDepth(int64_t depth) const { return depth == 1 || (isWhole() && ownSteps() % depth == 0); }
+  int64_t ownSteps() const { return chunks() * (taps == 0 ? 1 : taps); }
+  int64_t steps() const { return ownSteps() + moreSteps; }
+  void add(const Mma90Weights& more) {
+    moreSteps = more.steps();
+    moreIsWhole = more.isWhole();
+  }
   int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
   std::string recipe() const;
   size_t packedBytes() const;
@@ -146,20 +157,25 @@ struct Mma90Record {
   Mma90Shape shape;
   std::string kinds;
   Types types;
+  std::optional<Mma90Weights> more;  // of the product that is added, "+inner,taps" behind the groups
+  size_t sumWeights[2] = {1, 0};     // which inputs the weights of both are
 
   // `params` of a record whose operator is, or contains, this product.
-  Mma90Record(ops::MatMul product, const plan::KernelRecord& record);
+  Mma90Record(ops::MatMul product, const plan::KernelRecord& record, bool isSum = false);
   Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record);
   // `shapes`: of the product, windows as rows of their channels.
-  static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape);
+  static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape,
+                            const Mma90Weights* more = nullptr);
   Code code() const;
-  size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : 1; }
+  std::string recipe() const;  // of the packed weights
+  size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : sumWeights[0]; }
   // Whether tiles of y, and of what the epilogue reads as y is written, go by copies: see mma90_carried.cuh.
   bool carries() const;
   size_t wholeInput() const { return kinds.find('w') + 1; }  // the first of the epilogue that is like y, else 0
 
  private:
   Code persistentCode() const;
+  std::string moreText() const;
 };
 
 // The product of a warpgroup and so many rows, as PTX.

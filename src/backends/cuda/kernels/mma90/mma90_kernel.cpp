@@ -19,6 +19,20 @@ CUtensorMapDataType mappedType(DataType type) {
   return type == DataType::kF16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
 
+Mma90Window windowOf(const Mma90Image& image, const Mma90Weights& weights) {
+  Mma90Window window;
+  window.chunks = static_cast<int32_t>(weights.chunks());
+  window.width = static_cast<int32_t>(image.taps[1]);
+  for (int i = 0; i < 2; ++i) {
+    window.stride[i] = static_cast<int32_t>(image.stride[i]);
+    window.before[i] = static_cast<int32_t>(image.before[i]);
+    window.dilation[i] = static_cast<int32_t>(image.dilation[i]);
+  }
+  window.row = dividerBy(image.windows[1]);
+  window.image = dividerBy(image.windows[0] * image.windows[1]);
+  return window;
+}
+
 }  // namespace
 
 std::string mma90Missing() {
@@ -94,23 +108,32 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   mappedY_ = mappedSum_ = nullptr;
   if (!image) return;
   auto& window = p.window;
-  window.chunks = static_cast<int32_t>(w.chunks());
-  window.width = static_cast<int32_t>(image->taps[1]);
-  for (int i = 0; i < 2; ++i) {
-    window.stride[i] = static_cast<int32_t>(image->stride[i]);
-    window.before[i] = static_cast<int32_t>(image->before[i]);
-    window.dilation[i] = static_cast<int32_t>(image->dilation[i]);
-  }
+  window = windowOf(*image, w);
   window.tiles = dividerBy(w.groups == 1 ? tilesOfColumns_ : w.partTiles());
   window.columns = static_cast<int32_t>(w.partColumns());
   window.channels = static_cast<int32_t>(w.partInner());
-  window.row = dividerBy(image->windows[1]);
-  window.image = dividerBy(image->windows[0] * image->windows[1]);
   if (!shape.omits) return;
   const auto turns = mma90Turns(*image, w, shape, tilesOfColumns_);
   turns_.write(turns.data(), turns.size() * sizeof(turns[0]));
   p.turns = static_cast<const Mma90Turn*>(turns_.data());
   p.order.tiles = static_cast<int32_t>(turns.size());
+}
+
+void Mma90Launcher::configureMore(const std::optional<Mma90Image>& image, int64_t inner) {
+  auto& p = parameters_;
+  if (p.rows == 0) return;
+  if (image && !image->refusal().empty()) throw Unsupported("a product by warpgroups: {}", image->refusal());
+  const auto& w = *record_.more;
+  const bool fits = inner == w.inner && (image ? w.taps == image->taps[0] * image->taps[1] &&
+                                                     p.rows == image->images * image->windows[0] * image->windows[1]
+                                               : w.taps == 0);
+  checkUser(fits,
+            "a sum of products by warpgroups: made for {} elements of {} taps, which are not those of the windows",
+            w.inner, w.taps);
+  p.firstSteps = static_cast<int32_t>(record_.weights.ownSteps());
+  if (image) p.moreWindow = windowOf(*image, w);
+  moreImage_ = image;
+  mappedMore_ = nullptr;
 }
 
 void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
@@ -125,7 +148,14 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
     aligned = aligned && isAligned(p.data[k], alignment_[k]);
   }
   checkUser(aligned, "a product by warpgroups: a tensor is not aligned to the bytes of 8 elements");
-  if (mapped_ != arguments.inputs[0]) map(arguments.inputs[0]);
+  if (mapped_ != arguments.inputs[0]) mapRows(p.x, arguments.inputs[0], image_, record_.weights);
+  mapped_ = arguments.inputs[0];
+  if (record_.more) {
+    checkUser(isAligned(moreX_, kPackBytes), "a product by warpgroups: a tensor is not aligned to {} bytes",
+              kPackBytes);
+    if (mappedMore_ != moreX_) mapRows(p.more, moreX_, moreImage_, *record_.more);
+    mappedMore_ = moreX_;
+  }
   if (record_.carries()) {
     if (mappedY_ != p.data[0]) mapPieces(p.y, p.data[0], record_.types.outputs[0]);
     mappedY_ = p.data[0];
@@ -163,16 +193,18 @@ void Mma90Launcher::measure(void* moments) {
   parameters_.moments = static_cast<float*>(moments);
 }
 
-void Mma90Launcher::map(void* x) {
+void Mma90Launcher::mapRows(TileMap& map, const void* from, const std::optional<Mma90Image>& rowsImage,
+                            const Mma90Weights& weights) const {
   CUtensorMap made;
+  void* const x = const_cast<void*>(from);
   const auto type = mappedType(record_.types.inputs[0]);
-  const auto inner = static_cast<cuuint64_t>(record_.weights.inner * record_.weights.groups);
-  const auto rowBytes = inner * static_cast<cuuint64_t>(record_.weights.bytes);
-  const auto ofStep = narrow(record_.weights.ofStep());
+  const auto inner = static_cast<cuuint64_t>(weights.inner * weights.groups);
+  const auto rowBytes = inner * static_cast<cuuint64_t>(weights.bytes);
+  const auto ofStep = narrow(weights.ofStep());
   const auto rows =
       narrow(record_.shape.isPersistent() ? record_.shape.rows / record_.shape.parts : record_.shape.rows);
-  if (image_) {
-    const auto& image = *image_;
+  if (rowsImage) {
+    const auto& image = *rowsImage;
     const auto height = static_cast<cuuint64_t>(image.height);
     const auto width = static_cast<cuuint64_t>(image.width);
     const cuuint64_t extents[] = {inner, width, height, static_cast<cuuint64_t>(image.images)};
@@ -191,7 +223,7 @@ void Mma90Launcher::map(void* x) {
   } else {
     const bool hasPieces = record_.shape.depth > 1;  // steps as an axis of their own
     const auto all = static_cast<cuuint64_t>(parameters_.rows);
-    const cuuint64_t extents[] = {hasPieces ? ofStep : inner, all, static_cast<cuuint64_t>(record_.weights.steps())};
+    const cuuint64_t extents[] = {hasPieces ? ofStep : inner, all, static_cast<cuuint64_t>(weights.ownSteps())};
     const cuuint64_t pitches[] = {rowBytes, kMma90Bytes};
     const cuuint32_t box[] = {ofStep, rows, narrow(record_.shape.depth)};
     const cuuint32_t steps[] = {1, 1, 1};
@@ -201,8 +233,7 @@ void Mma90Launcher::map(void* x) {
           "cuTensorMapEncodeTiled");
   }
   static_assert(sizeof(made) == sizeof(TileMap));
-  std::memcpy(parameters_.x.bytes, &made, sizeof(made));
-  mapped_ = x;
+  std::memcpy(map.bytes, &made, sizeof(made));
 }
 
 void Mma90Launcher::mapPieces(TileMap& map, const void* y, DataType type) const {
@@ -228,12 +259,20 @@ Mma90Record checked(Mma90Record record, const runtime::KernelLoad& load) {
   if (load.constants.size() <= at || load.constants[at].data == nullptr)
     throw Unsupported("cuda.{}: the weights are no constant", load.record.name);
   const auto& w = load.constants[at];
-  for (size_t i = 2; i < at; ++i) {
+  for (size_t i = 2; record.norm && i < at; ++i) {
     const auto& factors = load.constants[i];
     if (factors.data == nullptr) throw Unsupported("cuda.{}: factors of rows are no constant", load.record.name);
     checkUser(factors.dims.count() == record.weights.inner && factors.dtype == record.types.inputs[0],
               "cuda.{}: factors of {} do not fit rows of {}", load.record.name, factors.dims.text(),
               record.weights.inner);
+  }
+  if (record.more) {
+    checkUser(load.constants.size() > record.sumWeights[1], "cuda.{}: too few operands", load.record.name);
+    const auto& other = load.constants[record.sumWeights[1]];
+    if (other.data == nullptr) throw Unsupported("cuda.{}: the weights are no constant", load.record.name);
+    checkUser(other.dims.count() == record.more->count() && other.dtype == w.dtype,
+              "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params,
+              other.dims.text(), name(other.dtype));
   }
   checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 8 * record.weights.bytes,
             "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params, w.dims.text(),
@@ -250,20 +289,36 @@ Mma90Kernel::Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load)
 }
 
 std::vector<runtime::PackedForm> Mma90Kernel::packedForms(Layout) const {
-  const auto& w = record_.weights;
-  if (record_.norm)
-    return {{{record_.weightsInput(), 2, 3},
-             fmt::format("{} {}", w.recipe(), name(record_.types.inputs[0])),
-             w.packedBytes(),
-             false}};
-  return {{{1}, w.recipe(), w.packedBytes(), false}};
+  std::vector<size_t> sources{record_.weightsInput()};
+  if (record_.norm) sources = {record_.weightsInput(), 2, 3};
+  if (record_.more) sources = {record_.sumWeights[0], record_.sumWeights[1]};
+  return {{sources, record_.recipe(), record_.weights.packedBytes(), false}};
 }
 
 void Mma90Kernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
   checkInternal(form.bytes == record_.weights.packedBytes(), "product by warpgroups: {} bytes of weights, expected {}",
                 form.bytes, record_.weights.packedBytes());
   if (record_.norm) record_.weights.packScaled(sources[0], sources[1], sources[2], record_.types.inputs[0], to);
+  else if (record_.more) packBoth(sources, to);
   else record_.weights.pack(sources[0], to);
+}
+
+// For each 64 columns the steps of one and of the other.
+void Mma90Kernel::packBoth(std::span<const void* const> sources, void* to) const {
+  auto first = record_.weights;
+  first.moreSteps = 0;
+  const Mma90Weights both[] = {first, *record_.more};
+  auto* at = static_cast<char*>(to);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto& weights = both[i];
+    std::vector<uint64_t> packed(weights.packedBytes() / sizeof(uint64_t));
+    weights.pack(sources[i], packed.data());
+    const auto own = static_cast<size_t>(weights.steps() * kMma90TileBytes);
+    const auto all = static_cast<size_t>(record_.weights.steps() * kMma90TileBytes);
+    for (size_t tile = 0; tile < static_cast<size_t>(weights.tiles()); ++tile)
+      std::memcpy(at + tile * all, reinterpret_cast<const char*>(packed.data()) + tile * own, own);
+    at += own;
+  }
 }
 
 }  // namespace tenon::backends::cuda

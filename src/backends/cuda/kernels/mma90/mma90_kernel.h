@@ -38,10 +38,13 @@ class Mma90Launcher {
   // where nobody wants them; where the moments of the result go.
   void normalize(const void* moments, const void* weights, void* kept);
   void measure(void* moments);
+  // Behind configure(), of a product that is added: its rows of so many elements; before the launch: where they are.
+  void configureMore(const std::optional<Mma90Image>& image, int64_t inner);
+  void addMore(const void* x) { moreX_ = x; }
 
  private:
   size_t elementsAtOnce() const { return static_cast<size_t>(record_.weights.columnsAtOnce()); }
-  void map(void* x);
+  void mapRows(TileMap& map, const void* x, const std::optional<Mma90Image>& image, const Mma90Weights& weights) const;
   void mapPieces(TileMap& map, const void* y, DataType type) const;  // of what is like y
 
   const Mma90Record& record_;
@@ -49,7 +52,10 @@ class Mma90Launcher {
   unsigned tilesOfColumns_ = 0, tilesOfRows_ = 0;
   std::vector<size_t> alignment_;  // of the result and the epilogue's inputs
   std::optional<Mma90Image> image_;
-  void* mapped_ = nullptr;  // what the map is of
+  const void* mapped_ = nullptr;  // what the map is of
+  std::optional<Mma90Image> moreImage_;
+  const void* moreX_ = nullptr;
+  const void* mappedMore_ = nullptr;
   const void* mappedY_ = nullptr;
   const void* mappedSum_ = nullptr;
   DeviceTable turns_;
@@ -62,6 +68,9 @@ class Mma90Kernel : public runtime::Kernel, public runtime::Packer {
   Mma90Kernel(Mma90Record record, const runtime::KernelLoad& load);
   std::vector<runtime::PackedForm> packedForms(Layout output) const override;
   void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override;
+
+ private:
+  void packBoth(std::span<const void* const> sources, void* to) const;
 
  protected:
   const Mma90Record record_;

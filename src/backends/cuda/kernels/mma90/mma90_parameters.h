@@ -61,6 +61,9 @@ struct Mma90Turn {
   int32_t first = 0, end = 0;
 };
 
+// What rows of a second product are, whose results are added.
+enum class Mma90More : uint8_t { kNone, kMatrix, kWindows };
+
 struct Mma90Parameters {
   TileMap x;                            // boxes of a stage and a block's rows of [rows][inner], or steps of windows
   void* data[kMaxDirectOperands] = {};  // y, x1.. of the epilogue: each like y, of y's columns, or one number
@@ -77,6 +80,10 @@ struct Mma90Parameters {
   // Where taps are left out: the tiles of each block, which stand as far apart as there are blocks; order.tiles is then
   // their number.
   const Mma90Turn* turns = nullptr;
+  // Of sums of two products: the steps of the first, which stand first, and the other one's rows of x.
+  int32_t firstSteps = 0;
+  TileMap more;
+  Mma90Window moreWindow;
 };
 
 }  // namespace tenon::backends::cuda

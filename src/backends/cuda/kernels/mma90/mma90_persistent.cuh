@@ -38,10 +38,10 @@ __device__ __forceinline__ void fetchLines(const T* from) {
 // kRowsOfTile: of x, a multiple of 16 up to 256. kRunsOfGroup: of 64 columns that a warpgroup has. kTurns: warpgroups
 // have tiles of their own. kShares: rows, with the other block of a cluster. kPackWidth: columns that one thread
 // finishes at once: 8 where rows of y are whole packs, else 1. kOmits: of windows, a tile has no steps of rows of taps
-// that lie outside of the image for all of it; blocks take tiles as p.turns says, since these differ in time. Ending:
-// how sums become rows of y, Passed or Carried.
+// that lie outside of the image for all of it; blocks take tiles as p.turns says, since these differ in time. kMore: y
+// = x w + x' w', the steps of x' behind those of x. Ending: how sums become rows of y, Passed or Carried.
 template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, bool kWindows, bool kOmits,
-          typename Result, typename Epilogue, template <typename> class Ending>
+          Mma90More kMore, typename Result, typename Epilogue, template <typename> class Ending>
 struct Mma90Persistent {
   typedef Result Y;
   typedef Epilogue Finish;
@@ -138,8 +138,7 @@ struct Mma90Persistent {
   struct Windows {
     int image, y, x;
 
-    __device__ __forceinline__ Windows(const Mma90Parameters& p, int firstRow) {
-      const auto& window = p.window;
+    __device__ __forceinline__ Windows(const Mma90Window& window, int firstRow) {
       const unsigned first = firstRow;
       image = first / window.image;
       const unsigned within = first - image * window.image.divisor;
@@ -147,28 +146,30 @@ struct Mma90Persistent {
       y = (int)row * window.stride[0] - window.before[0];
       x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
     }
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
+    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window& window, unsigned char* to, int step,
                                          ByteBarrier* barrier) const {
-      const auto& window = p.window;
       const int tap = step / window.chunks;
       const int row = tap / window.width;
       const int channel = (step - tap * window.chunks) * kInner;
       const int xTap = (tap - row * window.width) * window.dilation[1];
       const int yTap = row * window.dilation[0];
-      if (kShares) copyWindowsToBoth(to, p.x, channel, x, y, image, xTap, yTap, barrier);
-      else copyWindows(to, p.x, channel, x, y, image, xTap, yTap, barrier);
+      if (kShares) copyWindowsToBoth(to, map, channel, x, y, image, xTap, yTap, barrier);
+      else copyWindows(to, map, channel, x, y, image, xTap, yTap, barrier);
     }
   };
   struct Matrix {
     int row;
 
-    __device__ __forceinline__ Matrix(const Mma90Parameters&, int firstRow) : row(firstRow) {}
-    __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
+    __device__ __forceinline__ Matrix(const Mma90Window&, int firstRow) : row(firstRow) {}
+    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window&, unsigned char* to, int step,
                                          ByteBarrier* barrier) const {
-      if (kShares) copyTileToBoth(to, p.x, step * kInner, row, barrier);
-      else copyTile(to, p.x, step * kInner, row, barrier);
+      if (kShares) copyTileToBoth(to, map, step * kInner, row, barrier);
+      else copyTile(to, map, step * kInner, row, barrier);
     }
   };
+  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+      Rows;
 
   // One thread: opens the barriers and asks for the weights that have a place.
   __device__ __forceinline__ static void begin(const Mma90Parameters& p, const Place& at) {
@@ -181,12 +182,12 @@ struct Mma90Persistent {
     End::openBarriers(at);
     showBarriers();
     fetchMap(p.x);
+    if (kMore != Mma90More::kNone) fetchMap(p.more);
     const Tile tile(p, at, firstTile());
     const int groups = tile.groups(p);
     for (int i = 0; i < min(tile.steps, p.stages); ++i) copyWeights(p, at, tile, groups, tile.first + i, i);
   }
   // The same thread: the rows, and what had no place at first.
-  template <typename Rows>
   __device__ __forceinline__ static void produce(const Mma90Parameters& p, const Place& at) {
     afterPredecessor();
     showToCopies();
@@ -307,8 +308,7 @@ struct Mma90Persistent {
       const int warp = (threadIdx.x - kConsumers) / 32;
       if (threadIdx.x % 32 == 0) {
         if (warp != 0) End::carry(p, at, warp - 1);
-        else if (kWindows) produce<Windows>(p, at);
-        else produce<Matrix>(p, at);
+        else produce(p, at);
       }
       syncWarp();
     }

@@ -2,7 +2,33 @@
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "bulk_copies.cuh"
 #include "prelude.cuh"
+
+template <bool kFirst, typename A, typename B>
+struct Either {
+  typedef A Type;
+};
+template <typename A, typename B>
+struct Either<false, A, B> {
+  typedef B Type;
+};
+
+// The rows of x, and where two products are added those of the other one behind them.
+template <typename First, typename Second, bool kBoth>
+struct Mma90Rows {
+  First first;
+  Second second;
+
+  template <typename Place>
+  __device__ __forceinline__ Mma90Rows(const Mma90Parameters& p, const Place& at)
+      : first(p.window, at), second(p.moreWindow, at) {}
+  __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
+                                       ByteBarrier* barrier) const {
+    if (!kBoth || step < p.firstSteps) first.copy(p.x, p.window, to, step, barrier);
+    else second.copy(p.more, p.moreWindow, to, step - p.firstSteps, barrier);
+  }
+};
 
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.

@@ -126,6 +126,11 @@ KERNEL(tenon_resize_run, ResizeParameters) {
 struct Pair {
   ResizeTap tap[2];
 };
+// By one load: neighbouring threads take pairs that lie far apart.
+__device__ __forceinline__ Pair loadPair(const ResizeTap* from) {
+  const auto bits = *(const Pack<int, 4>*)from;
+  return {{{bits.e[0], __int_as_float(bits.e[1])}, {bits.e[2], __int_as_float(bits.e[3])}}};
+}
 struct PairTarget {
   i64 from, to;
   unsigned inner;     // run or pack along the innermost axis
@@ -149,7 +154,7 @@ struct PairTarget {
 };
 __device__ Pair pairAt(const ResizeParameters& p, int axis, unsigned index) {
   Pair pair = {{{0, 1.f}, {0, 0.f}}};
-  if (p.tapCount[axis] > 0) pair = *(const Pair*)(p.taps[axis] + 2 * index);
+  if (p.tapCount[axis] > 0) pair = loadPair(p.taps[axis] + 2 * index);
   return pair;
 }
 __device__ float weighed(float weight, float value) { return weight != 0.f ? weight * value : 0.f; }
@@ -166,7 +171,7 @@ KERNEL(tenon_resize_pairs_run, ResizeParameters) {
   const i64 stride = p.tapStride[own];
   Pair columns[kResizeRun];
 #pragma unroll
-  for (int j = 0; j < kResizeRun; ++j) columns[j] = *(const Pair*)(p.taps[own] + 2 * (first + (j < run ? j : 0)));
+  for (int j = 0; j < kResizeRun; ++j) columns[j] = loadPair(p.taps[own] + 2 * (first + (j < run ? j : 0)));
   float sum[kResizeRun] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -195,6 +200,55 @@ KERNEL(tenon_resize_pairs_run, ResizeParameters) {
 #pragma unroll
   for (int j = 0; j < kResizeRun; ++j) {
     if (j < run) y[j * p.yStride[last]] = result.e[j];
+  }
+}
+
+// The innermost axis in packs, where the one in front of it has taps, too: a thread goes down several rows, and lines
+// that are interpolated along the innermost axis serve all rows between them.
+KERNEL(tenon_resize_lines, ResizeParameters) {
+  constexpr int kPack = 16 / sizeof(X);
+  if (globalIndex() >= p.threads) return;
+  const int last = p.rank - 1;
+  const PairTarget target(p, (unsigned)globalIndex());
+  const int firstRow = (int)target.index[0] * kResizeRows;
+  const int endRow = min(firstRow + kResizeRows, (int)p.extent[last - 1]);
+  const X* const x = (const X*)p.x + target.from;
+  X* y = (X*)p.y + target.to + (i64)target.index[0] * (kResizeRows - 1) * p.yStride[last - 1] + target.inner * kPack;
+  Pair columns[kPack];
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) columns[j] = loadPair(p.taps[1] + 2 * (target.inner * kPack + j));
+  int from[2] = {-1, -1};  // which lines these are
+  float lines[2][kPack] = {};
+#pragma unroll 1
+  for (int row = firstRow; row < endRow; ++row, y += p.yStride[last - 1]) {
+    const Pair rows = pairAt(p, 0, (unsigned)row);
+    if (rows.tap[0].index == from[1]) {  // one further
+      from[0] = from[1];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) lines[0][j] = lines[1][j];
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (rows.tap[r].weight == 0.f || rows.tap[r].index == from[r]) continue;
+      from[r] = rows.tap[r].index;
+      const X* const line = x + from[r] * p.tapStride[0];
+      X values[kPack][2];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        values[j][0] = line[columns[j].tap[0].index * p.tapStride[1]];
+        values[j][1] = line[columns[j].tap[1].index * p.tapStride[1]];
+      }
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) {
+        lines[r][j] = weighed(columns[j].tap[0].weight, (float)Element<X>::load(values[j][0])) +
+                      weighed(columns[j].tap[1].weight, (float)Element<X>::load(values[j][1]));
+      }
+    }
+    Pack<X, kPack> result;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j)
+      result.e[j] = elementOf(weighed(rows.tap[0].weight, lines[0][j]) + weighed(rows.tap[1].weight, lines[1][j]));
+    *(Pack<X, kPack>*)y = result;
   }
 }
 

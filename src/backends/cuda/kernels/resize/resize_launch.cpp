@@ -113,6 +113,26 @@ class ResizeInstance final : public runtime::KernelInstance {
     for (size_t place = 0; place < last; ++place) whole = whole && p.yStride[place] % kResizeRun == 0;
     p.wholeRuns = whole ? 1 : 0;
     function_ = module_.function(packed ? "tenon_resize_pairs_packed" : "tenon_resize_pairs_run");
+    chooseLines(pack);
+  }
+
+  // Packs down several rows of planes, where that leaves enough threads.
+  void chooseLines(int64_t pack) {
+    constexpr int64_t kMostPack = 8, kLeastThreads = int64_t{1} << 15;
+    auto& p = parameters_;
+    const auto last = static_cast<size_t>(p.rank - 1);
+    bool fits = form_ == Form::kRun && last > 0 && pack <= kMostPack && p.yStride[last] == 1 && p.tapAxis[last] == 1;
+    fits = fits && p.tapAxis[last - 1] == 0 && p.tapCount[0] == 2 && p.tapCount[1] == 2 && p.extent[last] % pack == 0;
+    for (size_t place = 0; place < last; ++place) fits = fits && p.yStride[place] % pack == 0;
+    if (!fits) return;
+    const int64_t packs = p.extent[last] / pack, runs = (p.extent[last - 1] + kResizeRows - 1) / kResizeRows;
+    const int64_t threads = p.count / (p.extent[last] * p.extent[last - 1]) * packs * runs;
+    if (threads < kLeastThreads) return;
+    p.divider[last] = dividerBy(packs);
+    p.divider[last - 1] = dividerBy(runs);
+    p.threads = threads_ = threads;
+    p.wholeRuns = 1;
+    function_ = module_.function("tenon_resize_lines");
   }
 
   // The taps of every position, as many for each (missing ones weigh nothing); none where positions stay as they are.

@@ -10,6 +10,8 @@ namespace tenon::backends::cuda {
 constexpr int kTapAxes = 3;    // that may change
 constexpr int kResizeRun = 4;  // neighbours of a thread along an innermost axis that changes
 
+constexpr int kResizeRows = 8;  // of a thread that goes down rows
+
 struct ResizeTap {
   int32_t index;
   float weight;
@@ -27,7 +29,7 @@ struct ResizeParameters {
   int32_t tapCount[kTapAxes] = {};
   int64_t tapStride[kTapAxes] = {};  // of x along the axis
   // For pairs of taps, where 32 bits count all threads.
-  Divider divider[kMaxAxes];  // of the extents, the innermost one in runs or packs
+  Divider divider[kMaxAxes];  // of the extents, the innermost one in runs or packs, that of rows in runs
   int64_t threads = 0;
   int32_t wholeRuns = 0;  // every run can be written as one
 };

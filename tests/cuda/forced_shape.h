@@ -1,0 +1,37 @@
+// Graphs of one product by warpgroups on the GPU, in a tile of the test's choice.
+#pragma once
+
+#include "cuda/on_gpu.h"
+#include "cuda/variable.h"
+
+namespace tenon::test {
+
+// The norm of the difference from the reference over that of the reference; `shape` is forced.
+inline double errorOfShape(const graph::Graph& graph, const std::string& shape) {
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  std::vector<HostTensor> inputs;
+  for (const auto input : graph.inputs()) {
+    const auto& type = graph.value(input).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+  }
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  options.tf32 = true;
+  bool offered = false;
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    const auto kind = node.op.name();
+    if (kind != "matmul" && kind != "convolution" && kind != "composite") return candidates;
+    std::erase_if(candidates,
+                  [](const auto& candidate) { return candidate.tactic.find("cuda.mma90_") == std::string::npos; });
+    if (candidates.empty()) return candidates;
+    candidates.resize(1);
+    candidates[0].variant = shape;
+    offered = true;
+    return candidates;
+  };
+  const auto run = runOnGpu(graph, inputs, options);
+  EXPECT_TRUE(offered);
+  return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+}
+
+}  // namespace tenon::test
