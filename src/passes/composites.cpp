@@ -179,10 +179,4 @@ void runJoins(Graph& graph, const Options& options, const Pays& pays) {
   }
 }
 
-std::vector<std::string_view> joinNames() {
-  std::vector<std::string_view> names;
-  for (const auto& join : kJoins) names.push_back(join.name);
-  return names;
-}
-
 }  // namespace tenon::passes
