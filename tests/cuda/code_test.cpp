@@ -14,6 +14,7 @@
 #include "cuda/variable.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/pointwise_reduce.h"
 #include "ops/op/recurrent.h"
 
 namespace tenon::test {
@@ -94,7 +95,9 @@ TEST(Code, EveryOperatorHasAKernel) {
       const bool isNarrow = std::any_of(problem.outputs.begin(), problem.outputs.end(),
                                         [](const auto& output) { return bits(output.dtype) < 8; });
       const auto* const recurrent = problem.op.as<ops::Recurrent>();
-      const bool isOfCpu = recurrent != nullptr && recurrent->takesInput;
+      const auto* const reduction = problem.op.as<ops::PointwiseReduce>();
+      const bool isOfIntegers = reduction != nullptr && !isFloating(problem.outputs[0].dtype);
+      const bool isOfCpu = (recurrent != nullptr && recurrent->takesInput) || isOfIntegers;
       EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }
