@@ -18,6 +18,7 @@
 #include "cuda/variable.h"
 #include "graph/graph.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/pointwise_reduce.h"
 #include "ops/op/recurrent.h"
 
 namespace tenon::test {
@@ -98,7 +99,10 @@ TEST(Code, EveryOperatorHasAKernel) {
       const bool isNarrow = std::any_of(problem.outputs.begin(), problem.outputs.end(),
                                         [](const auto& output) { return bits(output.dtype) < 8; });
       const auto* const recurrent = problem.op.as<ops::Recurrent>();
-      const bool isOfCpu = (recurrent != nullptr && recurrent->takesInput) || problem.op.name() == "byte_convolution";
+      const auto* const reduction = problem.op.as<ops::PointwiseReduce>();
+      const bool isOfIntegers = reduction != nullptr && !isFloating(problem.outputs[0].dtype);
+      const bool isOfCpu = (recurrent != nullptr && recurrent->takesInput) || isOfIntegers ||
+                           problem.op.name() == "byte_convolution";
       EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }

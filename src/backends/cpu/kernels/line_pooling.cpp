@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kLine = 4096;  // elements at a time
 constexpr int64_t kMostLines = 16;
+constexpr int64_t kWideRows = 2;  // of kLine elements
 
 class LinePoolingInstance final : public runtime::KernelInstance {
  public:
@@ -214,28 +215,31 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   // The rows of a window, `count` elements of each from column `column` on; whether one of them is NaN.
   bool join(const LinePoolFunctions& functions, const Place& place, int64_t column, size_t count, char* to) const {
     if (count == 0) return false;
-    constexpr size_t kMostRows = 32;  // at a time
-    alignas(64) float wide[kLine];
+    constexpr size_t kMostRows = 32;            // at a time
+    alignas(64) float wide[kWideRows * kLine];  // halves: several rows where they are short
     std::array<const void*, kMostRows> rows;
     rows[0] = nullptr;
     size_t held = 0;
+    size_t widened = 0;
     bool hasNan = false;
     bool isFirst = true;
     const auto flush = [&] {
       hasNan |= functions.join(rows.data(), held, to, count);
       rows[0] = to;
       held = 1;
+      widened = 0;
       isFirst = false;
     };
     for (int64_t d = place.z.begin; d < place.z.end; d += axes_[0].step) {
       for (int64_t r = place.rows.begin; r < place.rows.end; r += axes_[1].step) {
         const void* from = place.plane + ((d * axes_[1].in + r) * axes_[2].in + column) * bytes_;
         if (widen_ != nullptr) {
-          widen_(from, nullptr, nullptr, wide, count);
-          from = wide;
+          widen_(from, nullptr, nullptr, wide + widened, count);
+          from = wide + widened;
+          widened += count;
         }
         rows[held++] = from;
-        if (held == kMostRows || widen_ != nullptr) flush();
+        if (held == kMostRows || widened + count > std::size(wide)) flush();
       }
     }
     if (held > (isFirst ? 0 : 1)) flush();
