@@ -160,6 +160,12 @@ constexpr Join kJoins[] = {
 
 }  // namespace
 
+std::vector<std::string_view> joinNames() {
+  std::vector<std::string_view> names;
+  for (const auto& join : kJoins) names.push_back(join.name);
+  return names;
+}
+
 void runJoins(Graph& graph, const Options& options, const Pays& pays) {
   for (const auto& join : kJoins) {
     if (join.device != factsOf(options.device).kind || isDisabled(join.name)) continue;
@@ -169,12 +175,6 @@ void runJoins(Graph& graph, const Options& options, const Pays& pays) {
     dump(graph, fmt::format("after_{}", join.name));
     if (options.log != nullptr) options.log->verbose("{}: {} edits, {} nodes", join.name, edits, graph.order().size());
   }
-}
-
-std::vector<std::string_view> joinNames() {
-  std::vector<std::string_view> names;
-  for (const auto& join : kJoins) names.push_back(join.name);
-  return names;
 }
 
 }  // namespace tenon::passes

@@ -1,7 +1,6 @@
 // Matmul of 8-bit integers: exact sums in i32. A constant right matrix is packed when the engine is loaded, any other
 // at each launch; the epilogue takes the sums from the workspace.
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/byte_product_simd.h"
@@ -115,16 +114,33 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // Which matrices of the operands one matrix of the result is made of.
+  struct Pair {
+    int64_t a, b;
+  };
+
   void configureMatrices(const Dims& a, const Dims& b, const Dims& y) {
     const auto& op = kernel_.op;
     depth_ = b[b.rank - (op.transposeB ? 1 : 2)];
     columns_ = b[b.rank - (op.transposeB ? 2 : 1)];
     rowBytes_ = byteQuads(depth_) * kByteQuad;
-    auto matrices = matrixPairs(op, a, b, y, columns_);
-    matrices_ = std::move(matrices.pairs);
-    rows_ = matrices.rows;
-    countA_ = matrices.countA;
-    countB_ = matrices.countB;
+    matrices_.clear();
+    if (b.rank == 2 && !op.transposeA) {  // all rows meet the one matrix
+      rows_ = columns_ == 0 ? 0 : y.count() / columns_;
+      countA_ = countB_ = 1;
+      matrices_.push_back({0, 0});
+      return;
+    }
+    const auto leading = [](Dims dims) {
+      dims.rank -= 2;
+      return dims;
+    };
+    rows_ = y[y.rank - 2];
+    countA_ = leading(a).count();
+    countB_ = leading(b).count();
+    const auto aStrides = ops::broadcastStrides(leading(a), leading(y));
+    const auto bStrides = ops::broadcastStrides(leading(b), leading(y));
+    for (IndexIterator i(leading(y)); i.valid(); i.next()) matrices_.push_back({i.dot(aStrides), i.dot(bStrides)});
   }
 
   void shiftRows(const int8_t* a, uint8_t* to) const {
@@ -179,7 +195,7 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
   const ByteMatMulKernel& kernel_;
   PointwiseRunner epilogue_;
   ByteTileFunction multiply_;
-  std::vector<MatrixPairs::Pair> matrices_;
+  std::vector<Pair> matrices_;
   std::vector<void*> operands_;  // of the epilogue
   bool hasEpilogue_ = false;
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;

@@ -1,7 +1,6 @@
 // Matmul: tiles of rows times packed panels of columns. A constant matrix is packed when the engine is loaded, any
 // other at each launch.
 #include "backends/cpu/kernels/common/kernel_row.h"
-#include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/gemv_simd.h"
@@ -121,15 +120,32 @@ class GemmInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // Which matrices of the operands one matrix of the result is made of.
+  struct Pair {
+    int64_t a, b;
+  };
+
   void configureMatrices(const Dims& a, const Dims& b, const Dims& y) {
     const auto& op = kernel_.op;
     depth_ = depthOf(op, b);
     columns_ = columnsOf(op, b);
-    auto matrices = matrixPairs(op, a, b, y, columns_);
-    matrices_ = std::move(matrices.pairs);
-    rows_ = matrices.rows;
-    countA_ = matrices.countA;
-    countB_ = matrices.countB;
+    matrices_.clear();
+    if (b.rank == 2 && !op.transposeA) {  // all rows meet the one matrix
+      rows_ = columns_ == 0 ? 0 : y.count() / columns_;
+      countA_ = countB_ = 1;
+      matrices_.push_back({0, 0});
+      return;
+    }
+    const auto leading = [](Dims dims) {
+      dims.rank -= 2;
+      return dims;
+    };
+    rows_ = y[y.rank - 2];
+    countA_ = leading(a).count();
+    countB_ = leading(b).count();
+    const auto aStrides = ops::broadcastStrides(leading(a), leading(y));
+    const auto bStrides = ops::broadcastStrides(leading(b), leading(y));
+    for (IndexIterator i(leading(y)); i.valid(); i.next()) matrices_.push_back({i.dot(aStrides), i.dot(bStrides)});
   }
 
   // Few rows by a matrix as it is, for which packing would take longer than the product.
@@ -227,7 +243,7 @@ class GemmInstance final : public runtime::KernelInstance {
 
   const GemmKernel& kernel_;
   TileEpilogue epilogue_;
-  std::vector<MatrixPairs::Pair> matrices_;
+  std::vector<Pair> matrices_;
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
