@@ -41,6 +41,6 @@ int joinProjection(graph::Graph& graph, const Pays& pays);
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
 // TENON_DISABLE leaves them out by name, TENON_DUMP writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);
-std::vector<std::string_view> joinNames();  // of every device
+std::vector<std::string_view> joinNames();  // of all devices
 
 }  // namespace tenon::passes

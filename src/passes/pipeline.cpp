@@ -104,7 +104,7 @@ bool write(const std::filesystem::path& path, const std::string& content) {
 }
 
 // A stage of the build that isDisabled() is asked for beside the passes and the joins.
-constexpr std::string_view kPlacement = "share_memory";
+constexpr std::string_view kSharing = "share_memory";
 
 // `before` is a copy of the graph.
 int runOn(const Pass& pass, graph::Graph& graph, const graph::Graph& before, const Options& options) {
@@ -150,7 +150,7 @@ void reportUnknownNames(Log& log) {
   const char* list = variable("TENON_DISABLE");
   if (list == nullptr) return;
   auto known = joinNames();
-  known.push_back(kPlacement);
+  known.push_back(kSharing);
   for (const auto& pass : kPipeline) {
     if (std::find(known.begin(), known.end(), pass.name) == known.end()) known.push_back(pass.name);
   }

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <new>
 #include <set>
 
 #include "api/common/convert.h"
@@ -108,7 +110,9 @@ class Host final : public runtime::PluginHost {
 }  // namespace
 
 void installPluginHost() noexcept {
-  static auto* const kHost = new Host;  // never destroyed: objects of a program may outlive main
+  // Never destroyed, because objects of a program may outlive main, and never refused for want of memory.
+  alignas(Host) static std::byte place[sizeof(Host)];
+  static auto* const kHost = new (place) Host;
   runtime::pluginHost() = kHost;
 }
 

@@ -6,8 +6,10 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "api/common/convert.h"
@@ -350,8 +352,9 @@ __attribute__((constructor)) void watchForks() {
 }  // namespace
 
 PluginRegistry& processRegistry() noexcept {
+  alignas(PluginRegistry) static std::byte place[sizeof(PluginRegistry)];  // no allocation can fail here
   static auto* registry = [] {
-    auto* made = new PluginRegistry;
+    auto* made = new (place) PluginRegistry;
     expansionFinder() = [](const void* plugin) { return processRegistry().expansionOf(plugin); };
     return made;
   }();

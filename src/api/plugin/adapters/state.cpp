@@ -83,7 +83,7 @@ std::string fromBase64(std::string_view text) {
     size_t count = 3;
     for (size_t j = 0; j < 4; ++j) {
       const char digit = text[i + j];
-      const int value = kValues[static_cast<uint8_t>(digit)];
+      const auto value = kValues[static_cast<uint8_t>(digit)];
       const bool isPadding = digit == '=' && j >= 2 && i + 4 == text.size();
       checkUser(value >= 0 || isPadding, "the state of the plugin is no text in base 64");
       if (isPadding) count = std::min(count, j - 1);
