@@ -15,7 +15,6 @@
 #include "graph/bad_constant.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
-#include "runtime/sampler.h"
 
 namespace tenon::compile {
 namespace {
@@ -169,22 +168,6 @@ class DeviceProfiler final : public Profiler {
       call->instance->launch(call->arguments);
     }
   }
-
-  // A call again and again, recorded once where the device can and one run takes all of what is read in turn.
-  class Runs {
-   public:
-    Runs(runtime::Device& device, Call& call) : device_(device), call_(call) {
-      auto* const sampler = dynamic_cast<runtime::Sampler*>(&device);
-      if (sampler != nullptr && call.trial->turns.size() <= static_cast<size_t>(call.repeats))
-        recorded_ = sampler->sample(&launch, &call);
-    }
-    double seconds() { return recorded_ != nullptr ? recorded_->seconds() : device_.measure(&launch, &call_); }
-
-   private:
-    runtime::Device& device_;
-    Call& call_;
-    std::unique_ptr<runtime::Sample> recorded_;
-  };
 
   Call callOf(const Trial& trial) const {
     return {
@@ -341,19 +324,17 @@ class DeviceProfiler final : public Profiler {
     // Launches overlap where they do in an engine: a kernel that asks for its weights ahead of the one in front gains
     // from it behind most others, too. Where not, the search over the whole engine finds out.
     auto call = callOf(trial);
-    Runs first(device_, call);
-    double single = first.seconds();
+    double single = device_.measure(&launch, &call);
     // Whatever else the machine does only adds time, so the fastest of several is what the kernel takes.
     for (int i = 0; i < kTries && (once || single > kHopeless * best) && (device_.isHost() || single < kLongRun); ++i)
-      single = std::min(single, first.seconds());
+      single = std::min(single, device_.measure(&launch, &call));
     if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
     call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
     double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
     double spent = single;
-    Runs runs(device_, call);
     for (int i = 0; i < 2 * iterations_; ++i) {
-      const double seconds = runs.seconds();
+      const double seconds = device_.measure(&launch, &call);
       spent += seconds;
       fastest = std::min(fastest, seconds / call.repeats);
       if (spent > kCandidateSeconds && i > 0) break;

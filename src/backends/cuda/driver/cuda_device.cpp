@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +14,6 @@
 #include "runtime/device_cache.h"
 #include "runtime/half_precision.h"
 #include "runtime/recording.h"
-#include "runtime/sampler.h"
 #include "runtime/stream_facts.h"
 
 namespace tenon::backends::cuda {
@@ -162,36 +159,9 @@ struct RecordingScope {
   RecordingScope& operator=(const RecordingScope&) = delete;
 };
 
-// Of what is put on a stream of its own, between two events.
-double secondsOf(const std::function<void(runtime::StreamHandle)>& work) {
-  makeCurrent();
-  static auto* const kStream = new Stream;
-  const Event start;
-  const Event stop;
-  check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
-  work(kStream->get());
-  check(driver().eventRecord(stop.get(), kStream->get()), "cuEventRecord");
-  check(driver().eventSynchronize(stop.get()), "kernel under measurement");
-  float milliseconds = 0;
-  check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
-  return static_cast<double>(milliseconds) * 1e-3;
-}
-
-class CudaSample final : public runtime::Sample {
- public:
-  explicit CudaSample(std::unique_ptr<runtime::Recording> recorded) : recorded_(std::move(recorded)) {}
-  double seconds() override {
-    return secondsOf([&](runtime::StreamHandle stream) { recorded_->replay(stream); });
-  }
-
- private:
-  std::unique_ptr<runtime::Recording> recorded_;
-};
-
 class CudaDevice final : public runtime::Device,
                          public runtime::HalfPrecision,
                          public runtime::Recorder,
-                         public runtime::Sampler,
                          public runtime::DeviceCache,
                          public runtime::Branching,
                          public runtime::StreamFacts {
@@ -285,14 +255,22 @@ class CudaDevice final : public runtime::Device,
   }
   // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
-    if (const auto recorded = sample(work, argument)) return recorded->seconds();
-    return secondsOf([&](runtime::StreamHandle stream) { work(argument, stream); });
-  }
-  std::unique_ptr<runtime::Sample> sample(void (*work)(void* argument, runtime::StreamHandle stream),
-                                          void* argument) override {
-    auto recorded = record(work, argument, nullptr);
-    if (recorded == nullptr) return nullptr;
-    return std::make_unique<CudaSample>(std::move(recorded));
+    makeCurrent();
+    static auto* const kStream = new Stream;
+    const auto recorded = record(work, argument, nullptr);
+    const Event start;
+    const Event stop;
+    check(driver().eventRecord(start.get(), kStream->get()), "cuEventRecord");
+    if (recorded != nullptr) {
+      recorded->replay(kStream->get());
+    } else {
+      work(argument, kStream->get());
+    }
+    check(driver().eventRecord(stop.get(), kStream->get()), "cuEventRecord");
+    check(driver().eventSynchronize(stop.get()), "kernel under measurement");
+    float milliseconds = 0;
+    check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
   }
 };
 

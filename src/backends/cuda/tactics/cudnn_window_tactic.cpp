@@ -23,6 +23,10 @@ constexpr size_t kMostFused = 8;  // engines to try per format
 constexpr size_t kMostCompiled =
     5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
 constexpr size_t kMostBesideOwn = 2;  // of these, where kernels of our own have any epilogue
+// Of 25 convolutions of resnet50 at batch 128 (H200), ours beside: the best engine of rows was 2 to 8 times as slow as
+// ours, the best bare one at least 1.14 times and slower than a fused one; of eight engines one behind the fourth won,
+// by 5 % of its convolution.
+constexpr size_t kMostFusedBesideOwn = 4;
 constexpr size_t kMostFlat = 2;       // of few images of one element per channel, for which our own kernels are better
 constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
 constexpr size_t kReadyMade = 3;      // operations of bias, residual and activation
@@ -54,17 +58,22 @@ bool isTakenBy(std::string_view name, const Problem& problem) {
   return false;
 }
 
+// Whether a convolution of halves may be our own product by warpgroups.
+bool hasOwnProduct(const Problem& problem) {
+  return hasOwnProducts(problem) && problem.more == 0 && bits(problem.inputs[0].dtype) == 16 &&
+         isTakenBy("cuda.mma90_convolution", problem);
+}
+
 // Whether our own kernels are faster than any engine, of which each takes cuDNN as long as a kernel takes NVRTC, or a
-// second where it compiles. Of 113 such convolutions of resnet50, mobilenet_v3_large and efficientnet_b0 at batch 1
-// (H200) the best engine was 1.15 to 7 times as slow as our best; of 36 depthwise ones three were as fast within 2 %.
+// second where it compiles. At batch 1 (H200) the first engine was 1.35 times as slow as our best kernel, and more, of
+// 113 such measurements of resnet50, mobilenet_v3_large and efficientnet_b0, the best of thirteen 1.15 of the latter's
+// 45; of 24 depthwise ones of the two last networks two were as fast within 2 %.
 bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
   constexpr int64_t kFew = int64_t{1} << 28;           // multiply-adds
   constexpr int64_t kFewDepthwise = int64_t{1} << 23;  // likewise
-  const auto& x = problem.inputs[0];
-  if (!hasOwnProducts(problem) || problem.more != 0 || bits(x.dtype) != 16) return false;
-  return isDepthwise(op, problem)
-             ? multiplyAdds(op, problem) < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem)
-             : multiplyAdds(op, problem) < kFew && isTakenBy("cuda.mma90_convolution", problem);
+  if (!isDepthwise(op, problem)) return multiplyAdds(op, problem) < kFew && hasOwnProduct(problem);
+  return multiplyAdds(op, problem) < kFewDepthwise && hasOwnProducts(problem) && problem.more == 0 &&
+         bits(problem.inputs[0].dtype) == 16 && isTakenBy("cuda.depthwise_convolution", problem);
 }
 
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
@@ -120,16 +129,18 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
   if (isForOwnKernels(op, problem)) return result;
+  const bool hasOwn = hasOwnProduct(problem);
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
+    if (hasOwn && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
       inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
-    size_t most = kMostFused;
+    size_t most = hasOwn ? kMostFusedBesideOwn : kMostFused;
     if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
@@ -155,7 +166,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     };
     const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
-    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty() && !(hasOwn && fused)) ask(Fusion::kBare);
   }
   return result;
 }
