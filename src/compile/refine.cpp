@@ -35,7 +35,7 @@ Effort effortOf(const runtime::Device& device, const BuildOptions& options) {
   if (options.wholeTrials > 0) return {static_cast<size_t>(options.wholeTrials), kMostRivals, 60};
   // Where executions are not replayed, what others do to the machine hides what a kernel does to its neighbours.
   if (dynamic_cast<const runtime::Recorder*>(&device) == nullptr || options.optimizationLevel < 3) return {};
-  if (options.optimizationLevel == 3) return {10, 2, 2};
+  if (options.optimizationLevel == 3) return {10, kMostRivals, 3};
   return options.optimizationLevel == 4 ? Effort{20, kMostRivals, 5} : Effort{40, kMostRivals, 12};
 }
 

@@ -22,7 +22,7 @@ class Whole {
 
   // Makes a kernel ready for these steps, as what is offered in the place of those that stand there.
   void offer(std::span<const int32_t> steps, const plan::KernelRecord& record, std::span<const std::byte> nativeCode);
-  // Seconds of one execution, medians of many that are queued, the two in turns.
+  // Seconds of one execution, medians of many that are queued, the two in turns; few where the offered one is behind.
   struct Race {
     double present = 0;
     double offered = 0;

@@ -1,9 +1,8 @@
-// Choice of tile shapes, packed weights.
+// Shapes of tiles, packed weights.
 #include "backends/cuda/kernels/mma90/mma90.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "backends/cuda/cublas/flat_product.h"
 #include "backends/cuda/driver/chip.h"
@@ -12,7 +11,6 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr int64_t kMostRows = 256;  // of a tile, as wgmma has it
 constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
 constexpr int64_t kMostDepth = 8;
@@ -21,43 +19,6 @@ constexpr int64_t kMostSums =
     384;  // runs of 64 columns and rows of a warpgroup whose registers have place for its sums
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// What stands beside the stages.
-int64_t receivedBytes(const Mma90Shape& shape) {
-  const int64_t numbers = shape.normalizes ? 8 * shape.rows + 12 * shape.columnGroups * kMma90Columns : 0;
-  // Shares of the sums are of whole rows of 64 columns, where moments are wanted.
-  return numbers + (shape.parts == 1 ? 0 : (shape.rows * shape.columnGroups + 8) * kMma90Columns * 4);
-}
-
-// Cycles that a product may take, from what was measured of the chip: bytes into a multiprocessor, the time of each
-// copy and of its rows, a warpgroup's products one after another, joins.
-double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t steps) {
-  constexpr double kStart = 2200, kLatency = 500, kBytesAClock = 50, kBytesBetweenBlocks = 24;
-  constexpr double kCopy = 125, kRow = 1.2, kBlocksJoin = 1200;
-  const auto real = [](int64_t v) { return static_cast<double>(v); };
-  const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
-  const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
-  const int64_t byRegisters = registersOfMultiprocessor() / (shape.registers() * shape.threads());
-  const int64_t resident = std::max<int64_t>(std::min(byMemory, byRegisters), 1);
-  const int64_t beside = std::min(resident, divided(blocks, multiprocessors()));
-  const double waves = real(divided(blocks, multiprocessors() * beside));
-  const int64_t own = divided(steps, shape.parts);
-  const int64_t stages = divided(own, shape.depth);
-  const double products = real(own) * 4;
-  // Weights that have a place come while the launch in front runs, if both fit: two blocks of a multiprocessor, or
-  // blocks of different ones.
-  const bool fits = resident > 1 || 2 * blocks <= multiprocessors();
-  const double late = real(stages - (fits ? std::min(stages, shape.stages) : 0)) * real(shape.columnGroups);
-  const double bytes = late * real(shape.depth * kMma90TileBytes) + real(own * shape.rows * kMma90Bytes);
-  const double copies = kCopy * (late + real(stages)) + kRow * real(own * shape.rows);
-  const double load = real(beside) * std::max(bytes / kBytesAClock, copies);
-  const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
-  const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + 20);
-  const double sums = real(shape.rows * shape.columnGroups * kMma90Columns);
-  const double join = shape.parts == 1 ? 0 : kBlocksJoin + real(beside) * sums * 4 / kBytesBetweenBlocks;
-  const double epilogue = 600 + real(beside) * sums * real(shape.innerGroups) / 32;
-  return kStart + waves * (kLatency + std::max({load, tensor, chain}) + join + epilogue);
-}
 
 }  // namespace
 
@@ -120,17 +81,23 @@ int64_t Mma90Shape::ringBytes() const {
 }
 
 int64_t Mma90Shape::sharedBytes() const {
-  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90EndingBytes : receivedBytes(*this));
+  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90EndingBytes : receivedBytes());
+}
+
+int64_t Mma90Shape::receivedBytes() const {
+  const int64_t numbers = normalizes ? 8 * rows + 12 * columnGroups * kMma90Columns : 0;
+  // Shares of the sums are of whole rows of 64 columns, where moments are wanted.
+  return numbers + (parts == 1 ? 0 : (rows * columnGroups + 8) * kMma90Columns * 4);
 }
 
 std::string Mma90Shape::refusal(int64_t steps) const {
   if (isPersistent()) {
-    const bool fits = rows >= 16 && rows <= kMostRows && rows % 16 == 0 && columnGroups >= 1 && innerGroups == 1 &&
+    const bool fits = rows >= 16 && rows <= kMma90MostRows && rows % 16 == 0 && columnGroups >= 1 && innerGroups == 1 &&
                       rows * columnGroups <= kMostSums && parts >= 1 && parts <= 2 && stages >= 2 &&
                       stages <= kMma90MostStages && depth == 1 && !normalizes && sharedBytes() <= kMma90MostShared;
     return fits ? "" : fmt::format("tiles {} are not supported", text());
   }
-  const bool inRange = rows >= 8 && rows <= kMostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
+  const bool inRange = rows >= 8 && rows <= kMma90MostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
                        columnGroups <= kMostGroups && innerGroups <= kMostGroups &&
                        columnGroups * innerGroups <= kMostGroups && parts >= 1 && parts <= kMostParts && stages >= 1 &&
                        stages <= kMma90MostStages && depth >= 1 && depth <= kMostDepth &&
@@ -142,67 +109,6 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   const bool goesOn = hasWholeStages &&
                       ((stages > apart() && stages % apart() == 0) || stages >= divided(divided(steps, parts), depth));
   return goesOn ? "" : fmt::format("tiles {} of {} stages are not supported", text(), steps);
-}
-
-std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps) {
-  const int64_t steps = weights.steps();
-  const int64_t columns = weights.groups == 1 ? weights.columns : weights.paddedColumns();
-  std::set<int64_t> heights;
-  for (int64_t tiles = 1; tiles <= 64; ++tiles) {
-    const int64_t height = divided(divided(rows, tiles), 8) * 8;
-    if (height <= kMostRows) heights.insert(height);
-    if (height <= 16) break;
-  }
-  for (const int64_t height : {64, 128, 192, 256}) {
-    if (rows > 2 * height) heights.insert(height);
-  }
-  struct Rated {
-    double cycles;
-    Mma90Shape shape;
-  };
-  std::vector<Rated> rated;
-  for (const int64_t height : heights) {
-    if (divided(rows, height) > kMma90MostTiles) continue;
-    for (const int64_t columnGroups : {1, 2}) {
-      if (columnGroups == 2 && (columns <= kMma90Columns || weights.groups > 1)) continue;
-      for (const int64_t innerGroups : {1, 2, 4}) {
-        for (const int64_t parts : {1, 2, 3, 4, 6, 8}) {
-          if (parts > steps) continue;
-          const int64_t own = divided(steps, parts);
-          if (innerGroups > own) continue;
-          for (const int64_t depth : {1, 2, 4}) {
-            if (!weights.allowsDepth(depth) || (depth > 1 && steps % (parts * depth) != 0)) continue;
-            for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
-              Mma90Shape shape{height, columnGroups, innerGroups, parts, 1, depth, weights.scaled, keeps};
-              const int64_t left = bytes - kMma90HeadBytes - receivedBytes(shape) - 128;
-              const int64_t all = divided(own, depth);
-              shape.stages = std::min<int64_t>({all, left / shape.stageBytes(), kMma90MostStages});
-              if (shape.stages < all) shape.stages -= shape.stages % shape.apart();
-              if (shape.stages < all && shape.stages < std::max<int64_t>(2 * shape.apart(), depth == 1 ? 3 : 2))
-                continue;
-              if (!shape.refusal(steps).empty() || shape.sharedBytes() > bytes) continue;
-              if (shape.registers() * divided(shape.threads(), 128) * 128 > registersOfMultiprocessor()) continue;
-              if (std::any_of(rated.begin(), rated.end(), [&](const auto& one) { return one.shape == shape; }))
-                continue;
-              rated.push_back({cyclesOf(shape, rows, columns, steps), shape});
-            }
-          }
-        }
-      }
-    }
-  }
-  std::stable_sort(rated.begin(), rated.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
-  // Few of one code, which differ least.
-  constexpr int64_t kMostOfCode = 3;
-  std::vector<Mma90Shape> result;
-  for (const auto& one : rated) {
-    const auto alike = std::count_if(result.begin(), result.end(), [&](const auto& other) {
-      return other.rows == one.shape.rows && other.columnGroups == one.shape.columnGroups &&
-             other.innerGroups == one.shape.innerGroups && other.depth == one.shape.depth;
-    });
-    if (result.size() < most && alike < kMostOfCode) result.push_back(one.shape);
-  }
-  return result;
 }
 
 std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {

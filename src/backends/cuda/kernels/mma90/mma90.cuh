@@ -17,12 +17,14 @@
 // kWindows: rows of x are windows of an image, each tile of columns of some of its channels. Norm: what is done to rows
 // of x, Normalized or NotNormalized. kMeasures: moments of y are written. kRowsOfTile: of x, a multiple of 8 up to 256.
 // kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of each stage,
-// or else its stages. kStepsOfStage: its steps. kWidthOfUnit: columns that one thread finishes at once, 8 where rows of
-// y are whole packs. kMore: y = x w + x' w', the steps of x' behind those of x.
-template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kStepsOfStage, int kWidthOfUnit, bool kWindows,
-          typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
+// or else its stages. kBlocksOfCluster: which share it too. kStepsOfStage: its steps. kWidthOfUnit: columns
+// that one thread finishes at once, 8 where rows of y are whole packs. kUnitsHeld: such units whose inputs a thread has
+// registers for while it multiplies. kMore: y = x w + x' w', the steps of x' behind those of x.
+template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kBlocksOfCluster, int kStepsOfStage, int kUnitsHeld,
+          int kWidthOfUnit, bool kWindows, typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
 struct Mma90 {
   static const int kRows = kRowsOfTile;
+  static const int kBlocks = kBlocksOfCluster;
   static const int kSteps = kStepsOfStage;
   static const int kWidth = kWidthOfUnit;
   static const int kGroups = kColumnGroups * kInnerGroups;
@@ -38,32 +40,32 @@ struct Mma90 {
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
   static const int kUnits = kRows * kColumns / kWidth;
-  static const int kMost = (kUnits + kConsumers - 1) / kConsumers;  // units of a thread
-  static const bool kEarly = kWidth == 8 && kMost <= 4;             // the epilogue's inputs come ahead of the products
-  static const int kHeld = kEarly ? kMost : 1;
-  static const int kAtOnce = kEarly ? kMost : 2;
+  // Units that a block finishes; those of 64 columns stay together.
+  static const int kShare =
+      kMeasures ? ((kUnits + kBlocks - 1) / kBlocks + 7) / 8 * 8 : (kUnits + kBlocks - 1) / kBlocks;
+  static const int kMost = (kShare + kConsumers - 1) / kConsumers;   // of a thread
+  static const int kHeld = kUnitsHeld < kMost ? kUnitsHeld : kMost;  // whose inputs come ahead of the products
   static const int kPack = kWidth < 4 ? kWidth : 4;
   static const int kNumbers = Norm::kIsOn ? 2 * kRows + 3 * kColumns : 0;  // of normalized rows
   typedef typename Finish::template Inputs<kWidth> Inputs;
+  typedef typename Finish::template ColumnInputs<kWidth> ColumnInputs;  // of all units of a thread
   typedef Pack<float, kPack> Some;
 
   // The block's part of the work.
   struct Place {
-    int block, blocks;  // of the cluster
-    int first, count;   // steps of the inner extent
-    int stages;         // that they make
+    int block;         // of the cluster
+    int first, count;  // steps of the inner extent
+    int stages;        // that they make
     int tileOfColumns, firstRow, firstColumn, endColumn;
     int firstChannel;  // of windows
-    int share;         // units that a block finishes
     ByteBarrier *full, *empty, *numbered;
     unsigned char* ring;
     float *numbers, *received;
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
-      block = blockOfCluster();
-      blocks = blocksOfCluster();
-      first = p.steps * block / blocks;
-      count = p.steps * (block + 1) / blocks - first;
+      block = kBlocks == 1 ? 0 : blockOfCluster();
+      first = p.steps * block / kBlocks;
+      count = p.steps * (block + 1) / kBlocks - first;
       stages = count / kSteps;  // what a part has are whole stages
       tileOfColumns = blockIdx.y;
       firstRow = blockIdx.z * kRows;
@@ -76,8 +78,6 @@ struct Mma90 {
         endColumn = min(p.columns, (part + 1) * p.window.columns);
         firstChannel = part * p.window.channels;
       }
-      share = (kUnits + blocks - 1) / blocks;
-      if (kMeasures) share = (share + 7) / 8 * 8;  // of 64 columns each
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
       numbered = empty + kMma90MostStages;
@@ -274,14 +274,16 @@ struct Mma90 {
       }
     }
   }
-  __device__ __forceinline__ static void put(const Mma90Parameters& p, const Place& at, int unit,
-                                             float (&value)[kWidth], const Inputs& inputs, Pack<Y, kWidth>& result) {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) result.e[i] = Element<Y>::store(Finish::compute(value[i], inputs, i));
-    *(Pack<Y, kWidth>*)((Y*)p.data[0] + offsetOf(p, at, unit)) = result;
+  // The thread's unit i, of those that the block finishes; its inputs.
+  __device__ __forceinline__ static int unitOf(const Place& at, int i) {
+    return at.block * kShare + (int)threadIdx.x + i * kConsumers;
   }
-  __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int unit, Inputs& inputs) {
-    Finish::load(p, offsetOf(p, at, unit), at.firstColumn + columnOf(unit), inputs);
+  __device__ __forceinline__ static bool isOwn(const Mma90Parameters& p, const Place& at, int i) {
+    const int units = min(kShare, kUnits - at.block * kShare);
+    return (int)threadIdx.x + i * kConsumers < units && isInside(p, at, unitOf(at, i));
+  }
+  __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int i, Inputs& inputs) {
+    if (isOwn(p, at, i)) Finish::load(p, offsetOf(p, at, unitOf(at, i)), inputs);
   }
 
   // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together.
@@ -290,23 +292,23 @@ struct Mma90 {
     for (int unit = threadIdx.x; unit < kUnits; unit += kConsumers) {
       float value[kWidth];
       joinGroups(value, sums, unit);
-      const int block = unit / at.share;
-      float* const to = at.received + (at.block * (kWidth / kPack) * at.share + unit - block * at.share) * kPack;
+      const int block = unit / kShare;
+      float* const to = at.received + (at.block * (kWidth / kPack) * kShare + unit - block * kShare) * kPack;
 #pragma unroll
       for (int i = 0; i < kWidth; i += kPack) {
         Some some;
 #pragma unroll
         for (int e = 0; e < kPack; ++e) some.e[e] = value[i + e];
-        storeToBlock(to + i * at.share, block, some);
+        storeToBlock(to + i * kShare, block, some);
       }
     }
   }
   __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int own) {
-#pragma unroll 4
-    for (int block = 0; block < at.blocks; ++block) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
       for (int i = 0; i < kWidth; i += kPack) {
-        const int place = (block * (kWidth / kPack) + i / kPack) * at.share + own;
+        const int place = (block * (kWidth / kPack) + i / kPack) * kShare + own;
         const Some some = *(const Some*)(at.received + place * kPack);
 #pragma unroll
         for (int e = 0; e < kPack; ++e) value[i + e] = block == 0 ? some.e[e] : value[i + e] + some.e[e];
@@ -314,67 +316,74 @@ struct Mma90 {
     }
   }
 
+  typedef typename Norm::template Columns<Mma90> NormColumns;
+  __device__ __forceinline__ static void finishUnit(const Mma90Parameters& p, const Place& at, const float* sums, int i,
+                                                    const NormColumns& columns, const Inputs& inputs,
+                                                    const ColumnInputs& fixed) {
+    const int unit = unitOf(at, i);
+    const bool own = isOwn(p, at, i);
+    if (!kMeasures && !own) return;
+    const int units = min(kShare, kUnits - at.block * kShare);
+    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= units) return;
+    Pack<Y, kWidth> result;
+    if (own) {
+      float value[kWidth];
+      if (kBlocks == 1) joinGroups(value, sums, unit);
+      else joinBlocks(value, at, threadIdx.x + i * kConsumers);
+      columns.apply(value, at, rowOf(unit));
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) result.e[e] = Element<Y>::store(Finish::compute(value[e], inputs, fixed, e));
+      *(Pack<Y, kWidth>*)((Y*)p.data[0] + offsetOf(p, at, unit)) = result;
+    }
+    if (!kMeasures) return;
+    const int column = (at.firstColumn + columnOf(unit)) / kMma90Columns;
+    const Moments run = momentsOfRun(result, own, (float)min(p.columns - column * kMma90Columns, kMma90Columns));
+    const int runs = (p.columns + kMma90Columns - 1) / kMma90Columns;
+    if (own && threadIdx.x % 8 == 0) ((Moments*)p.moments)[(at.firstRow + rowOf(unit)) * (i64)runs + column] = run;
+  }
+  // One unit after the other by the same few instructions: unrolled, each took up to twice as long, most likely since
+  // every launch fetches them anew.
   __device__ __forceinline__ static void finish(const Mma90Parameters& p, const Place& at, const float* sums,
-                                                const Inputs (&early)[kHeld]) {
-    const int units = min(at.share, kUnits - at.block * at.share);
-    const typename Norm::template Columns<Mma90> columns(at, columnOf(at.block * at.share + threadIdx.x));
-#pragma unroll kAtOnce
+                                                Inputs (&held)[kHeld], const ColumnInputs& fixed) {
+    const NormColumns columns(at, columnOf(unitOf(at, 0)));
+#pragma unroll 1
     for (int i = 0; i < kMost; ++i) {
-      const int own = threadIdx.x + i * kConsumers;
-      const int unit = at.block * at.share + own;
-      const bool isOwn = own < units && isInside(p, at, unit);
-      if (kMeasures ? own - (int)threadIdx.x % 32 >= units : !isOwn) continue;
-      Pack<Y, kWidth> result;
-      if (isOwn) {
-        float value[kWidth];
-        if (at.blocks == 1) joinGroups(value, sums, unit);
-        else joinBlocks(value, at, own);
-        columns.apply(value, at, rowOf(unit));
-        Inputs late;
-        if (!kEarly) load(p, at, unit, late);
-        put(p, at, unit, value, kEarly ? early[i % kHeld] : late, result);
-      }
-      if (!kMeasures) continue;
-      const int column = (at.firstColumn + columnOf(unit)) / kMma90Columns;
-      const Moments run = momentsOfRun(result, isOwn, (float)min(p.columns - column * kMma90Columns, kMma90Columns));
-      const int runs = (p.columns + kMma90Columns - 1) / kMma90Columns;
-      if (isOwn && threadIdx.x % 8 == 0) ((Moments*)p.moments)[(at.firstRow + rowOf(unit)) * (i64)runs + column] = run;
+      finishUnit(p, at, sums, i, columns, held[0], fixed);
+#pragma unroll
+      for (int k = 0; k + 1 < kHeld; ++k) held[k] = held[k + 1];
+      if (kHeld < kMost) load(p, at, i + kHeld, held[kHeld - 1]);
     }
   }
 
   __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
     afterPredecessor();
-    Inputs early[kHeld];
-    if (kEarly) {
-      const int units = min(at.share, kUnits - at.block * at.share);
+    ColumnInputs fixed;
+    const int column = at.firstColumn + columnOf(unitOf(at, 0));
+    if (column < at.endColumn) Finish::loadColumns(p, column, fixed);
+    Inputs held[kHeld];
 #pragma unroll
-      for (int i = 0; i < kMost; ++i) {
-        const int own = threadIdx.x + i * kConsumers;
-        const int unit = at.block * at.share + own;
-        if (own < units && isInside(p, at, unit)) load(p, at, unit, early[i % kHeld]);
-      }
-    }
+    for (int i = 0; i < kHeld; ++i) load(p, at, i, held[i]);
     float c[kRows / 8][4];
     multiply(c, p, at);
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read
     storeSums(c, sums);
     __syncthreads();
-    if (at.blocks > 1) {
+    if (kBlocks > 1) {
       waitForCluster();  // the others are there
       send(at, sums);
       syncWarp();
       arriveAtCluster();
       waitForCluster();
     }
-    finish(p, at, sums, early);
+    finish(p, at, sums, held, fixed);
   }
 
   // The barriers of consume(), for warps that do not multiply.
   __device__ __forceinline__ static void attendJoin(const Place& at) {
     __syncthreads();
     __syncthreads();
-    if (at.blocks == 1) return;
+    if (kBlocks == 1) return;
     waitForCluster();
     arriveAtCluster();
     waitForCluster();
@@ -387,7 +396,7 @@ struct Mma90 {
     releaseSuccessor();
     syncWarp();
     __syncthreads();
-    if (at.blocks > 1) announceToCluster();
+    if (kBlocks > 1) announceToCluster();
     if (threadIdx.x < kConsumers) return consume(p, at);
     if (threadIdx.x >= kConsumers + 32) return Norm::template run<Mma90>(p, at);
     if (threadIdx.x == kConsumers) goOn(p, at);

@@ -14,6 +14,8 @@
 
 namespace tenon::backends::cuda {
 
+constexpr int64_t kMma90MostRows = 256;  // of a tile, as wgmma has it
+
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
 // are normalized; "k": and written. A "t" or "c": blocks take tile after tile, see mma90_persistent.cuh; two parts are
 // then blocks that share rows of x; an "o" behind it: taps are left out.
@@ -54,6 +56,7 @@ struct Mma90Shape {
   int64_t stageBytes() const { return depth * (tileGroups() * kMma90TileBytes + rows * kMma90Bytes); }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
+  int64_t receivedBytes() const;  // what stands beside the stages
   int64_t sharedBytes() const;
   int64_t pieceRows() const { return rows % kMma90PieceRows == 0 ? kMma90PieceRows : kMma90SmallPieceRows; }
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty

@@ -136,8 +136,8 @@ struct Normalized {
     __device__ __forceinline__ Kept(const Mma90Parameters& p, const typename M::Place& at, int ofWarp) : lane(ofWarp) {
       if (!kKeeps) return;
       const int packs = p.norm.inner / kPack;
-      const int shares = gridDim.y * at.blocks;
-      const int own = at.tileOfColumns * at.blocks + at.block;
+      const int shares = gridDim.y * M::kBlocks;
+      const int own = at.tileOfColumns * M::kBlocks + at.block;
       begin = packs * own / shares + lane % kLanes;
       end = packs * (own + 1) / shares;
       loadFactors(p, begin);

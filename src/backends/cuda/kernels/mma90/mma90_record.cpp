@@ -1,4 +1,6 @@
 // What plans say of products by warpgroups, and the code for it.
+#include <algorithm>
+
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/kernels/direct/direct.h"
 #include "backends/cuda/kernels/mma90/mma90.h"
@@ -8,6 +10,17 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr int64_t kPackBytes = 16;
+
+int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Units of a thread whose inputs, so many words each, come ahead of the products into registers that nobody needs.
+int64_t unitsHeld(const Mma90Shape& shape, int64_t resident, int64_t words) {
+  constexpr int64_t kMostOfThread = 255, kMostHeld = 4;
+  const int64_t warps = divided(shape.threads(), 32);
+  const int64_t given = std::min(kMostOfThread, registersOfMultiprocessor() / (resident * warps * 32) / 8 * 8);
+  const int64_t needed = shape.rows / 2 + (shape.normalizes ? 48 : 36);
+  return words == 0 ? kMostHeld : std::clamp<int64_t>((given - needed) / words, 1, kMostHeld);
+}
 
 }  // namespace
 
@@ -85,16 +98,20 @@ Code Mma90Record::code() const {
   if (shape.isPersistent()) return persistentCode();
   std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
   inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
-  std::string members, loads, values;
+  std::string members, columnMembers, loads, columnLoads, values;
+  int64_t words = 0;  // of a unit's inputs
   for (size_t k = 1; k < inputs.size(); ++k) {
     const auto type = cudaName(inputs[k]);
     const char kind = kinds[k - 1];
-    members += kind == 's' ? fmt::format(" {} x{};", type, k) : fmt::format(" Pack<{}, kWidth> x{};", type, k);
-    loads += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
-                         : fmt::format("    to.x{0} = *(const Pack<{1}, kWidth>*)((const {1}*)p.data[{0}] + {2});\n", k,
-                                       type, kind == 'w' ? "offset" : "column");
-    values +=
-        fmt::format("  const auto x{0} = Scalar<{1}>::load(from.x{0}{2});\n", k, type, kind == 's' ? "" : ".e[i]");
+    auto& member = kind == 'w' ? members : columnMembers;
+    auto& load = kind == 'w' ? loads : columnLoads;
+    if (kind == 'w') words += divided(bits(inputs[k]) * weights.columnsAtOnce(), 32);
+    member += kind == 's' ? fmt::format(" {} x{};", type, k) : fmt::format(" Pack<{}, kWidth> x{};", type, k);
+    load += kind == 's' ? fmt::format("    to.x{0} = *(const {1}*)p.data[{0}];\n", k, type)
+                        : fmt::format("    to.x{0} = *(const Pack<{1}, kWidth>*)((const {1}*)p.data[{0}] + {2});\n", k,
+                                      type, kind == 'w' ? "offset" : "column");
+    values += fmt::format("  const auto x{0} = Scalar<{1}>::load({2}.x{0}{3});\n", k, type,
+                          kind == 'w' ? "from" : "fixed", kind == 's' ? "" : ".e[i]");
   }
   std::string result;
   const auto statements = scalarStatements(op.epilogue, inputs, result);
@@ -102,18 +119,25 @@ Code Mma90Record::code() const {
   const auto type = cudaName(types.inputs[0]);
   std::string text = fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", type);
   text += mma90ProductText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
-  text += fmt::format("typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n",
-                      cudaName(types.outputs[0]), members);
-  text += member + " void load(const Mma90Parameters& p, i64 offset, int column, Inputs<kWidth>& to) {\n" + loads;
-  text += "  }\n" + member + " float compute(float x0, const Inputs<kWidth>& from, int i) {\n";
+  text += fmt::format(
+      "typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n"
+      "  template <int kWidth>\n  struct ColumnInputs {{{} }};\n",
+      cudaName(types.outputs[0]), members, columnMembers);
+  text += member + " void load(const Mma90Parameters& p, i64 offset, Inputs<kWidth>& to) {\n" + loads + "  }\n";
+  text += member + " void loadColumns(const Mma90Parameters& p, int column, ColumnInputs<kWidth>& to) {\n" +
+          columnLoads + "  }\n";
+  text +=
+      "  template <typename From, typename Fixed>\n  __device__ __forceinline__ static float compute("
+      "float x0, const From& from, const Fixed& fixed, int i) {\n";
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
   const int64_t threads = shape.threads();
-  const int64_t resident = shape.registers() * threads * 2 <= (64 << 10) ? 2 : 1;
+  const int64_t resident = shape.registers() * threads * 2 <= registersOfMultiprocessor() ? 2 : 1;
   const auto normalized =
       norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
-  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}> Product;\n", shape.rows,
-                      shape.columnGroups, shape.innerGroups, shape.depth, weights.columnsAtOnce(), weights.taps != 0,
-                      normalized, measures, moreText());
+  text +=
+      fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}> Product;\n", shape.rows,
+                  shape.columnGroups, shape.innerGroups, shape.parts, shape.depth, unitsHeld(shape, resident, words),
+                  weights.columnsAtOnce(), weights.taps != 0, normalized, measures, moreText());
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};

@@ -238,6 +238,11 @@ KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_rows_block, Normalizatio
   __shared__ float shared[32];
   normalizePacks<4, false>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
+// Few rows, which all run at once: one pack for each thread, so that the code is short.
+KERNEL(tenon_normalize_few_rows_block, NormalizationParameters) {
+  __shared__ float shared[32];
+  normalizePacks<1, true>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
+}
 
 // Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of
 // a thread stay in registers, the others are read again. inside: runs and elements of a run, or elements alone.

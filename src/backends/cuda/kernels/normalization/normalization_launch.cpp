@@ -125,6 +125,14 @@ class NormalizationInstance final : public runtime::KernelInstance {
     const int64_t groups = parameters_.groups.count;
     constexpr int64_t kMostPerThread = 4;
     if (configureManyRows(axes, packs)) return;
+    const int64_t threads = (packs + 31) / 32 * 32;
+    constexpr int64_t kMostOfBlock = 256, kAtOnce = 1024;  // threads, of a multiprocessor
+    if (packs > 32 && threads <= kMostOfBlock && groups * threads <= kAtOnce * multiprocessors()) {
+      rows_ = module_.function("tenon_normalize_few_rows_block");
+      rowThreads_ = static_cast<unsigned>(threads);
+      rowBlocks_ = groups;
+      return;
+    }
     if (packs <= 32 * kMostPerThread) {
       constexpr int64_t kFewRows = 2048;  // all are on their way at once, whatever registers they take
       const char* several = groups <= kFewRows ? "tenon_normalize_few_rows_warp_4" : "tenon_normalize_rows_warp_4";
