@@ -81,9 +81,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     auto* const y = static_cast<char*>(arguments.outputs[0]);
     const auto& [depth, height, width] = axes_;
     const int64_t lines = planes_ * depth.out * height.out;
-    const int64_t work = lines * width.out * (depth.window * height.window + width.window) / 8;
     // Some lines together: a line is not read back while its stores are still on their way.
     const int64_t span = (width.out - 1) * width.stride + width.reach();
+    constexpr int64_t kSlide = 4;  // what a cell of a window costs beside an element that is joined
+    const int64_t work = lines * (span * depth.window * height.window + width.out * width.window * kSlide);
     const int64_t group = std::clamp<int64_t>(kLine / std::max<int64_t>(1, span), 1, kMostLines);
     runJobs((lines + group - 1) / group, work, [&](int64_t job) {
       const int64_t begin = job * group;
