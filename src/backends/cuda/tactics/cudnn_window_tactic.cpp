@@ -23,10 +23,6 @@ constexpr size_t kMostFused = 8;  // engines to try per format
 constexpr size_t kMostCompiled =
     5;  // where the epilogue is none that ready-made engines know: each is compiled for a second
 constexpr size_t kMostBesideOwn = 2;  // of these, where kernels of our own have any epilogue
-// Of 25 convolutions of resnet50 at batch 128 (H200), ours beside: the best engine of rows was 2 to 8 times as slow as
-// ours, the best bare one at least 1.14 times and slower than a fused one; of eight engines one behind the fourth won,
-// by 5 % of its convolution.
-constexpr size_t kMostFusedBesideOwn = 4;
 constexpr size_t kMostFlat = 2;       // of few images of one element per channel, for which our own kernels are better
 constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
 constexpr size_t kReadyMade = 3;      // operations of bias, residual and activation
@@ -129,18 +125,16 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
   if (isForOwnKernels(op, problem)) return result;
-  const bool hasOwn = hasOwnProduct(problem);
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
-    if (hasOwn && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
       inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, formats.inputs[i]});
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
-    size_t most = hasOwn ? kMostFusedBesideOwn : kMostFused;
+    size_t most = kMostFused;
     if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
@@ -166,7 +160,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     };
     const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
-    if (!epilogue.empty() && bareRefusal(epilogue, type).empty() && !(hasOwn && fused)) ask(Fusion::kBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
   }
   return result;
 }
