@@ -1,15 +1,15 @@
 // Implicit-GEMM convolution of images of few channels on tensor cores. K is lines of the window (a row of one
 // channel), each padded to an even number of taps that begin at an even column: then the two neighbours that a left
-// operand holds are one word of the image in shared memory, and no patch is ever made. A block, which is a warpgroup,
-// keeps the weights of its channels as rows of warp_group.cuh and walks tiles of 8 x 16 places; the next tile's image
-// is asked for before the present one is computed. The including text defines X and A, and FROM (the type of the image:
-// X, or f32, which NARROW rounds pairs of to X), CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8
-// channels that a block computes: 2, 4 or 8). Zero taps read their neighbours: an infinity there gives NaN.
+// operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
+// channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.
+// The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs of to X),
+// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8).
+// Zero taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "scalar.cuh"
-#include "warp_group.cuh"
+#include "tensor_core.cuh"
 
 constexpr int kTileH = kImageTileRows;
 constexpr int kTileW = kImageTileColumns;
@@ -25,9 +25,7 @@ constexpr int kWords = CHANNELS * kPatchH * kPairs;
 constexpr int kLoads = (kWords + kThreads - 1) / kThreads;  // of a thread
 constexpr int kWholeLoads = kWords / kThreads;              // those of every thread
 constexpr int kGroup = PARTS < 4 ? PARTS : 4;               // parts whose channels lie together in a lane
-constexpr int kStepsOfRow = 4;  // of the rows of weights, one for each channel; so many are computed at once
-constexpr int kPanelBytes = 8 * PARTS * kStepsOfRow * 32;
-constexpr int kWeightBytes = (kSteps + kStepsOfRow - 1) / kStepsOfRow * kPanelBytes;
+constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
 // As ImageForm::sharedBytes() says.
 constexpr int kSharedBytes = kWeightBytes + kCopies * kCopy * 4;
 
@@ -151,7 +149,7 @@ __device__ __forceinline__ int wordOf(int k) {
 struct Sums {
   float sum[2][PARTS][4];
   float start[PARTS][2];
-  const X* weights;
+  const Pack<unsigned, 2>* weights;
   const unsigned* own;  // of the patch
 
   // Asks for the weights; `memory`: they, and behind them the patch.
@@ -169,7 +167,7 @@ struct Sums {
         start[part][e] = p.bias != nullptr && channel < p.outputs ? load<X>(p.bias, channel) : 0.f;
       }
     }
-    weights = (const X*)memory;
+    weights = (const Pack<unsigned, 2>*)memory + lane;
     const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
     own = (const unsigned*)(memory + kWeightBytes) + shift * kCopy + threadIdx.x / 32 * 2 * STRIDE_H * kPitch +
           (lane / 4 * STRIDE_W - shift) / 2;
@@ -187,31 +185,24 @@ struct Sums {
       }
     }
 #pragma unroll
-    for (int first = 0; first < kSteps; first += kStepsOfRow) {
-      const int steps = kSteps - first < kStepsOfRow ? kSteps - first : kStepsOfRow;
-      unsigned a[kStepsOfRow][2][4];
+    for (int step = 0; step < kSteps; ++step) {
+      const int low = wordOf(step * 16 + lane % 4 * 2);
+      const int high = wordOf(step * 16 + lane % 4 * 2 + 8);
+      unsigned a[2][4];
 #pragma unroll
-      for (int step = 0; step < steps; ++step) {
-        const int low = wordOf((first + step) * 16 + lane % 4 * 2);
-        const int high = wordOf((first + step) * 16 + lane % 4 * 2 + 8);
-#pragma unroll
-        for (int row = 0; row < 2; ++row) {
-          const unsigned* const at = own + row * STRIDE_H * kPitch;
-          a[step][row][0] = at[low];
-          a[step][row][1] = at[low + 4 * STRIDE_W];  // 8 places on
-          a[step][row][2] = at[high];
-          a[step][row][3] = at[high + 4 * STRIDE_W];
-        }
+      for (int row = 0; row < 2; ++row) {
+        const unsigned* const at = own + row * STRIDE_H * kPitch;
+        a[row][0] = at[low];
+        a[row][1] = at[low + 4 * STRIDE_W];  // 8 places on
+        a[row][2] = at[high];
+        a[row][3] = at[high + 4 * STRIDE_W];
       }
-      openProducts();
 #pragma unroll
-      for (int step = 0; step < steps; ++step) {
-        const X* const b = weights + first / kStepsOfRow * (kPanelBytes / 2) + step * 16;
+      for (int part = 0; part < PARTS; ++part) {
+        const auto b = weights[(step * PARTS + part) * 32];
 #pragma unroll
-        for (int row = 0; row < 2; ++row) GroupProduct<X, 8 * PARTS, true>::byColumns(sum[row], a[step][row], b);
+        for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
       }
-      closeProducts();
-      waitForProducts<0>();
     }
   }
 
@@ -243,7 +234,6 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
   for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
     if (holds) {
       waitForCopies<0>();
-      showToProducts();
       __syncthreads();  // the weights stand; the patch before is no longer read
       next.store(patch);
       __syncthreads();
