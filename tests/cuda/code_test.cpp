@@ -101,8 +101,8 @@ TEST(Code, EveryOperatorHasAKernel) {
       const auto* const recurrent = problem.op.as<ops::Recurrent>();
       const auto* const reduction = problem.op.as<ops::PointwiseReduce>();
       const bool isOfIntegers = reduction != nullptr && !isFloating(problem.outputs[0].dtype);
-      const bool isOfCpu = (recurrent != nullptr && recurrent->takesInput) || isOfIntegers ||
-                           problem.op.name() == "byte_convolution";
+      const bool isOfCpu =
+          (recurrent != nullptr && recurrent->takesInput) || isOfIntegers || problem.op.name() == "byte_convolution";
       EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }
