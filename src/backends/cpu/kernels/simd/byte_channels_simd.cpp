@@ -15,6 +15,7 @@
 #include "core/platform/processor.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_channels {
 
@@ -25,33 +26,15 @@ constexpr float kBound = 1024;  // beyond it all results of 8 bits saturate, wha
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-#if HWY_TARGET <= HWY_AVX3
-#define TENON_X86(NAME) _mm512_##NAME
-#elif HWY_TARGET == HWY_AVX2
-#define TENON_X86(NAME) _mm256_##NAME
-#else
-#define TENON_X86(NAME) _mm_##NAME
-#endif
+using namespace saturation;
 
 const hn::ScalableTag<uint8_t> kBytes;
 const hn::ScalableTag<int8_t> kSigned;
 const hn::ScalableTag<int16_t> kShorts;
 const hn::ScalableTag<int32_t> kWords;
 const hn::ScalableTag<float> kReals;
-using Bytes = hn::Vec<hn::ScalableTag<uint8_t>>;
-using Shorts = hn::Vec<hn::ScalableTag<int16_t>>;
-using Words = hn::Vec<hn::ScalableTag<int32_t>>;
 constexpr int64_t kChannels = HWY_LANES(uint8_t);
 constexpr int64_t kLanes = HWY_LANES(int32_t);
-
-// Saturated, block by block of 16 bytes.
-HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32)(a.raw, b.raw)}; }
-HWY_INLINE Shorts sumOf(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Bytes packedSigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Bytes packedUnsigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
-// As the instruction does it: what is too large becomes the least number.
-HWY_INLINE Words nearest(hn::Vec<hn::ScalableTag<float>> x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
-#undef TENON_X86
 
 template <bool kWhole>
 HWY_INLINE Bytes load(const uint8_t* from, int64_t width) {
@@ -177,9 +160,9 @@ void byteRows(const ByteChannels& c, const ByteChannelResults& results) {
     const auto highHalf = sumOf(packed(whole(2), whole(3)), zero);
     Bytes value;
     if constexpr (kSignedResults) {
-      value = hn::BitCast(kBytes, hn::Max(hn::BitCast(kSigned, packedSigned(lowHalf, highHalf)), lowSigned));
+      value = hn::BitCast(kBytes, hn::Max(hn::BitCast(kSigned, packed(lowHalf, highHalf, int8_t())), lowSigned));
     } else {
-      value = hn::Max(packedUnsigned(lowHalf, highHalf), low);
+      value = hn::Max(packed(lowHalf, highHalf, uint8_t()), low);
     }
     store<kWhole>(value, c.width, results.to + row * results.step);
   }

@@ -14,6 +14,7 @@
 #include "backends/cpu/kernels/simd/byte_finish_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_finish {
 
@@ -44,25 +45,7 @@ void finishReals(const ByteRows& rows, const ByteColumns& columns) {
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-#if HWY_TARGET <= HWY_AVX3
-#define TENON_X86(NAME) _mm512_##NAME
-#elif HWY_TARGET == HWY_AVX2
-#define TENON_X86(NAME) _mm256_##NAME
-#else
-#define TENON_X86(NAME) _mm_##NAME
-#endif
-
-using Words = hn::Vec<hn::ScalableTag<int32_t>>;
-using Shorts = hn::Vec<hn::ScalableTag<int16_t>>;
-
-// Of both, saturated, block by block of 16 bytes.
-HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32)(a.raw, b.raw)}; }
-HWY_INLINE Shorts sumOf(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Words packed(Shorts a, Shorts b, int8_t) { return Words{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Words packed(Shorts a, Shorts b, uint8_t) { return Words{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
-// As the instruction does it: what is too large becomes the least number.
-HWY_INLINE Words nearest(hn::Vec<hn::ScalableTag<float>> x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
-#undef TENON_X86
+using namespace saturation;
 
 // How many columns were finished: of two rows two vectors at a time, or of four rows one.
 template <typename T>

@@ -14,6 +14,7 @@
 #include "core/platform/processor.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_map {
 
@@ -53,27 +54,9 @@ auto bestLookUp() { return &lookUp; }
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-#if HWY_TARGET <= HWY_AVX3
-#define TENON_X86(NAME) _mm512_##NAME
-#elif HWY_TARGET == HWY_AVX2
-#define TENON_X86(NAME) _mm256_##NAME
-#else
-#define TENON_X86(NAME) _mm_##NAME
-#endif
+using namespace saturation;
 
-using Bytes = hn::Vec<hn::ScalableTag<uint8_t>>;
-using Shorts = hn::Vec<hn::ScalableTag<int16_t>>;
-using Words = hn::Vec<hn::ScalableTag<int32_t>>;
 using Reals = hn::Vec<hn::ScalableTag<float>>;
-
-// Saturated, block by block of 16 bytes, as bytes are widened below.
-HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32)(a.raw, b.raw)}; }
-HWY_INLINE Shorts sumOf(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Bytes packedSigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Bytes packedUnsigned(Shorts a, Shorts b) { return Bytes{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
-// As the instruction does it: what is too large becomes the least number.
-HWY_INLINE Words nearest(Reals x) { return Words{TENON_X86(cvtps_epi32)(x.raw)}; }
-#undef TENON_X86
 
 struct Wide {
   Reals parts[4];
@@ -146,7 +129,7 @@ struct Numbers {
     const auto part = [&](int i) HWY_ATTR { return (*this)(left.parts[i], right.parts[i]); };
     const auto low = sumOf(packed(part(0), part(1)), zero);
     const auto high = sumOf(packed(part(2), part(3)), zero);
-    return givesSigned ? packedSigned(low, high) : packedUnsigned(low, high);
+    return givesSigned ? packed(low, high, int8_t()) : packed(low, high, uint8_t());
   }
 };
 

@@ -13,6 +13,7 @@
 #include "backends/cpu/kernels/simd/quantize_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace quantizing {
 
@@ -52,26 +53,7 @@ HWY_INLINE void divideVector(const float* HWY_RESTRICT x, float scale, double ze
 
 #if HWY_ARCH_X86
 
-#if HWY_TARGET <= HWY_AVX3
-#define TENON_X86(NAME) _mm512_##NAME
-#elif HWY_TARGET == HWY_AVX2
-#define TENON_X86(NAME) _mm256_##NAME
-#else
-#define TENON_X86(NAME) _mm_##NAME
-#endif
-
-using Floats = hn::Vec<hn::ScalableTag<float>>;
-using Words = hn::Vec<hn::ScalableTag<int32_t>>;
-using Shorts = hn::Vec<hn::ScalableTag<int16_t>>;
-
-// The nearest whole number; -2^31 where that does not fit, and of NaN.
-HWY_INLINE Words nearest(Floats v) { return Words{TENON_X86(cvtps_epi32)(v.raw)}; }
-// Of both, saturated, block by block of 16 bytes.
-HWY_INLINE Shorts packed(Words a, Words b) { return Shorts{TENON_X86(packs_epi32)(a.raw, b.raw)}; }
-HWY_INLINE Shorts sum(Shorts a, Shorts b) { return Shorts{TENON_X86(adds_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Words packed(Shorts a, Shorts b, int8_t) { return Words{TENON_X86(packs_epi16)(a.raw, b.raw)}; }
-HWY_INLINE Words packed(Shorts a, Shorts b, uint8_t) { return Words{TENON_X86(packus_epi16)(a.raw, b.raw)}; }
-#undef TENON_X86
+using namespace saturation;
 
 // Four vectors at a time are multiplied by a little less and a little more than 1 / scale, between which x / scale lies
 // before and after it is rounded. Where both come to the same whole number, that is it; else the four are divided, and
@@ -111,7 +93,7 @@ HWY_INLINE size_t multiplyVectors(const float* HWY_RESTRICT x, float scale, doub
     const Shorts differ = hn::Or(hn::Xor(first, packed(high[0], high[1])), hn::Xor(second, packed(high[2], high[3])));
     const auto wrong = hn::Or(hn::Ne(differ, hn::Zero(shorts)), hn::Eq(hn::Min(first, second), least));
     if (hn::AllFalse(shorts, wrong)) {
-      const Words bytes = packed(sum(first, offset), sum(second, offset), T());
+      const Words bytes = hn::BitCast(words, packed(sumOf(first, offset), sumOf(second, offset), T()));
       hn::StoreU(hn::TableLookupLanes(bytes, places), words, reinterpret_cast<int32_t*>(out + i));
     } else {
       for (size_t k = 0; k < kTogether; ++k) divideVector(x + i + k * lanes, scale, zero, out + i + k * lanes);
