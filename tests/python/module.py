@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module's own behaviour: values, weights, who keeps whom, older names, the runner, threads and forks."""
+"""The module's own behaviour: values, weights, who keeps whom, older names, threads and forks."""
 import gc
 import io
 import itertools
@@ -25,14 +25,6 @@ def small_plan():
     return bytes(support.plan_of(trt, *support.small_network(trt, LOGGER)))
 
 
-def raises(kind, function, *arguments, **named):
-    try:
-        function(*arguments, **named)
-    except kind as error:
-        return str(error)
-    raise AssertionError(f"no {kind.__name__}")
-
-
 def test_dims():
     dims = trt.Dims([1, 2, 3])
     assert dims == (1, 2, 3) and dims == [1, 2, 3] and not dims == (1, 2) and not dims == "x"
@@ -41,12 +33,12 @@ def test_dims():
     dims[0] = 2**40
     dims[1:] = (5, 6)
     assert dims == (2**40, 5, 6)
-    raises(IndexError, lambda: dims[3])
-    raises(IndexError, lambda: dims[-4])
-    raises(ValueError, trt.Dims, range(9))
-    raises(TypeError, trt.Dims, "123")
-    raises(TypeError, trt.Dims, [1.5])
-    raises(ValueError, trt.Dims2, (1, 2, 3))
+    support.raises(IndexError, lambda: dims[3])
+    support.raises(IndexError, lambda: dims[-4])
+    support.raises(ValueError, trt.Dims, range(9))
+    support.raises(TypeError, trt.Dims, "123")
+    support.raises(TypeError, trt.Dims, [1.5])
+    support.raises(ValueError, trt.Dims2, (1, 2, 3))
     assert trt.Dims() == () and trt.Dims(np.array([4, 5])) == (4, 5) and trt.Dims.MAX_DIMS == 8
     pair = trt.DimsHW(3, 4)
     pair.h = 7
@@ -60,8 +52,8 @@ def test_enums_have_an_order():
     severity = trt.Logger.Severity
     assert severity.ERROR < trt.Logger.WARNING <= trt.Logger.WARNING < severity.INFO and max(severity.INFO, severity.ERROR) == trt.Logger.INFO
     assert trt.DataType.FLOAT < trt.DataType.HALF and not trt.BuilderFlag.FP16 >= trt.BuilderFlag.INT8
-    raises(TypeError, lambda: trt.Logger.WARNING < 3)
-    raises(TypeError, lambda: trt.Logger.WARNING < trt.float32)
+    support.raises(TypeError, lambda: trt.Logger.WARNING < 3)
+    support.raises(TypeError, lambda: trt.Logger.WARNING < trt.float32)
 
 
 def test_weights():
@@ -77,8 +69,8 @@ def test_weights():
     array = np.arange(4, dtype=np.int32)
     assert np.array_equal(trt.Weights(trt.int32, array.ctypes.data, 4).numpy(), array)
     for bad in (np.zeros(3), np.zeros(2, np.complex64)):  # ValueError as in NVIDIA's module
-        assert "expected" in raises(ValueError, trt.Weights, bad)
-    raises(ValueError, trt.Weights, trt.float32, 0, 5)
+        assert "expected" in support.raises(ValueError, trt.Weights, bad)
+    support.raises(ValueError, trt.Weights, trt.float32, 0, 5)
     big = trt.Weights(trt.int4, array.ctypes.data, 5)
     assert big.nbytes == 3 and isinstance(big.numpy(), trt.Weights)
 
@@ -181,7 +173,7 @@ def test_parser_may_go_before_the_build():
     config.add_optimization_profile(profile)
     config.builder_optimization_level = 0
     plan = builder.build_serialized_network(network, config)
-    assert digit(trt.Runner(bytes(plan)), 7) == 7
+    assert support.digit(trt.Runner(bytes(plan)), 7) == 7
     keeper = weakref.ref(network)
     parser = trt.OnnxParser(network, LOGGER)
     del network
@@ -198,17 +190,11 @@ def test_parser_may_go_before_the_build():
     assert keeper() is None, "a parser and its network keep each other"
 
 
-def digit(runner, number):
-    data = np.frombuffer((support.DIGITS / f"samples/{number}.pgm").read_bytes()[-784:], np.uint8)
-    (answer,) = runner((data.reshape(1, 1, 28, 28) / 255).astype(np.float32)).values()
-    return int(answer.argmax())
-
-
 def test_layers_have_their_classes():
     builder, network = support.small_network(trt, LOGGER)
     assert isinstance(network.get_layer(0), trt.IConstantLayer) and isinstance(network[1], trt.IElementWiseLayer)
     assert network[-1] is network.get_layer(1) and len(network) == 2 and [layer.name for layer in network]
-    raises(IndexError, lambda: network[2])
+    support.raises(IndexError, lambda: network[2])
     layer = network.add_activation(network.get_input(0), trt.ActivationType.RELU)
     assert layer.type == trt.ActivationType.RELU and trt.ILayer.type.__get__(layer) == trt.LayerType.ACTIVATION
     again = network.get_layer(2)
@@ -223,22 +209,22 @@ def test_arguments_are_checked():
     builder = trt.Builder(LOGGER)
     network = builder.create_network()
     x = network.add_input("x", trt.float32, (3,))
-    raises(TypeError, network.add_input, "y", "float32", (3,))
-    raises(TypeError, network.add_unary, None, trt.UnaryOperation.NEG)
-    raises(TypeError, network.add_concatenation, [x, None])
-    raises(TypeError, trt.Builder, None)
-    raises(TypeError, trt.Builder, "logger")
-    raises(TypeError, builder.build_serialized_network, network)
-    raises(RuntimeError, builder.create_optimization_profile().set_shape, "x", (3,), (2,), (1, 1))
+    support.raises(TypeError, network.add_input, "y", "float32", (3,))
+    support.raises(TypeError, network.add_unary, None, trt.UnaryOperation.NEG)
+    support.raises(TypeError, network.add_concatenation, [x, None])
+    support.raises(TypeError, trt.Builder, None)
+    support.raises(TypeError, trt.Builder, "logger")
+    support.raises(TypeError, builder.build_serialized_network, network)
+    support.raises(RuntimeError, builder.create_optimization_profile().set_shape, "x", (3,), (2,), (1, 1))
     engine = support.small_engine(trt)
-    raises(ValueError, engine.create_execution_context().execute_v2, [1])
-    raises(IndexError, lambda: engine[2])
-    raises(TypeError, trt.Runtime(LOGGER).deserialize_cuda_engine, 5)
+    support.raises(ValueError, engine.create_execution_context().execute_v2, [1])
+    support.raises(IndexError, lambda: engine[2])
+    support.raises(TypeError, trt.Runtime(LOGGER).deserialize_cuda_engine, 5)
     assert trt.Runtime(LOGGER).deserialize_cuda_engine(small_plan()[:-20]) is None
     key = trt.TimingCacheKey.parse("0x" + "0a" * 16)
     assert str(key) == "0x" + "0a" * 16
     for bad in ("", "0x12", "zz" * 16):
-        raises(ValueError, trt.TimingCacheKey.parse, bad)
+        support.raises(ValueError, trt.TimingCacheKey.parse, bad)
 
 
 def test_host_memory_is_a_buffer():
@@ -270,99 +256,14 @@ def test_older_names():
         assert context.execute_async_v2([X.ctypes.data, answer.ctypes.data], 0)
         trt._runner._Cuda().call("cudaDeviceSynchronize")
         assert np.array_equal(answer, 2 * X)
-        raises(ValueError, context.execute, 2, [1, 2])
+        support.raises(ValueError, context.execute, 2, [1, 2])
         with trt.Builder(LOGGER) as builder:
-            raises(ValueError, setattr, builder, "max_batch_size", 8)
+            support.raises(ValueError, setattr, builder, "max_batch_size", 8)
             builder.max_batch_size = 1
     assert len([w for w in told if w.category is DeprecationWarning]) >= 14, [str(w.message) for w in told]
     assert trt.volume((2, 3, 4)) == 24 and trt.volume(()) == 1 and trt.nptype(trt.int8) is np.int8
-    raises(TypeError, trt.nptype, trt.bfloat16)
+    support.raises(TypeError, trt.nptype, trt.bfloat16)
     assert trt.int4.itemsize == 0.5 and trt.float32.itemsize == 4
-
-
-def test_runner():
-    shapes = {"input": ((1, 1, 28, 28), (1, 1, 28, 28), (4, 1, 28, 28))}
-    level = lambda config: setattr(config, "builder_optimization_level", 0)
-    runner = trt.Runner(support.DIGITS / "digits.onnx", shapes=shapes, configure=level)
-    assert all(digit(runner, number) == number for number in range(10))
-    path = f"/tmp/tensorrt_python_{os.getpid()}.engine"
-    runner.save(path)
-    try:
-        assert digit(trt.Runner(path), 3) == 3
-    finally:
-        os.unlink(path)
-    assert runner(np.zeros((4, 1, 28, 28), np.float32))["probabilities"].shape == (4, 10)
-    assert "expected" in raises(ValueError, runner, np.zeros((5, 1, 28, 28), np.float32))
-    assert "float64" in raises(TypeError, runner, np.zeros((1, 1, 28, 28)))
-    assert "expected input" in raises(TypeError, runner, other=X)
-    assert "shapes=" in raises(ValueError, trt.Runner, str(support.DIGITS / "digits.onnx"))
-    raises(ValueError, trt.Runner, b"no engine", logger=trt.Logger(trt.Logger.INTERNAL_ERROR))
-
-
-def test_runner_of_sizes_that_the_data_decide():
-    """Each run has sizes of its own, also where the one before had more."""
-    builder = trt.Builder(trt.Logger(trt.Logger.ERROR))
-    network = builder.create_network()
-    x = network.add_input("x", trt.float32, (5,))
-    places = network.add_non_zero(x).get_output(0)
-    places.name = "places"
-    network.mark_output(places)
-    runner = trt.Runner(builder.build_serialized_network(network, builder.create_builder_config()))
-    for given in ([1, 0, 2, 3, 0], [0, 0, 0, 0, 4], [0, 0, 0, 0, 0], [5, 6, 7, 8, 9]):
-        array = np.array(given, np.float32)
-        assert np.array_equal(runner(array)["places"], np.array(np.nonzero(array))), given
-
-
-def part(number, content):
-    """A field of protocol buffers: bytes, or a number."""
-    if isinstance(content, int):
-        return bytes([number << 3, content])
-    return bytes([number << 3 | 2, len(content)]) + content
-
-
-def test_runner_takes_values_of_shapes():
-    """Inputs whose values decide shapes need ranges of values: y = ConstantOfShape(shape)."""
-    value = lambda name, kind, rank: part(1, name) + part(2, part(1, part(1, kind) + part(2, rank)))
-    two, open_extents = part(1, part(1, 2)), part(1, part(2, b"a")) + part(1, part(2, b"b"))
-    node = part(1, b"shape") + part(2, b"y") + part(4, b"ConstantOfShape")
-    graph = part(1, node) + part(2, b"g") + part(11, value(b"shape", 7, two)) + part(12, value(b"y", 1, open_extents))
-    path = f"/tmp/tensorrt_python_{os.getpid()}.onnx"
-    with open(path, "wb") as file:
-        file.write(part(1, 8) + part(7, graph) + part(8, part(1, b"") + part(2, 13)))
-    try:
-        runner = trt.Runner(path, values={"shape": ((0, 1), (2, 3), (6, 5))})
-        fixed = trt.Runner(path, values={"shape": (4, 2)})
-    finally:
-        os.unlink(path)
-    for extents in ((2, 3), (6, 1), (0, 5)):
-        answer = runner(np.array(extents, np.int64))["y"]
-        assert answer.shape == extents and not answer.any()
-    assert fixed(np.array((4, 2), np.int64))["y"].shape == (4, 2)
-
-
-def test_runner_takes_arrays_of_others():
-    """What lends its memory by DLPack, as tensors of PyTorch do, or as arrays of CuPy do."""
-    runner = trt.Runner(support.small_engine(trt))
-
-    class Lent:
-        def __dlpack__(self, **named):
-            return X.__dlpack__(**named)
-
-        def __dlpack_device__(self):
-            return X.__dlpack_device__()
-
-    class OnDevice:
-        __cuda_array_interface__ = {"shape": X.shape, "typestr": X.dtype.str, "data": (X.ctypes.data, True), "version": 3}
-
-    class Strided:
-        __cuda_array_interface__ = dict(OnDevice.__cuda_array_interface__, strides=(8,))
-
-    for array in (Lent(), OnDevice(), X[::-1][::-1], [1, -2, 3]):
-        if isinstance(array, list):
-            assert "expected float32" in raises(TypeError, runner, array)
-            continue
-        assert np.array_equal(runner(array)["y"], 2 * X)
-    assert "contiguous" in raises(TypeError, runner, Strided())
 
 
 def test_many_builds_leave_no_memory():

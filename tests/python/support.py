@@ -104,6 +104,23 @@ def cases_of(module):
     return {name.removeprefix("test_"): value for name, value in module.items() if name.startswith("test_")}
 
 
+def raises(kind, function, *arguments, **named):
+    """The message of the exception that the call must raise."""
+    try:
+        function(*arguments, **named)
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def digit(runner, number):
+    """What a Runner of the shipped model reads in one of its samples."""
+    import numpy as np  # pylint: disable=import-outside-toplevel
+    data = np.frombuffer((DIGITS / f"samples/{number}.pgm").read_bytes()[-784:], np.uint8)
+    (answer,) = runner((data.reshape(1, 1, 28, 28) / 255).astype(np.float32)).values()
+    return int(answer.argmax())
+
+
 def small_network(trt, logger, scale=2.0, size=3):
     """(builder, network) of y = scale * x. The array of the constant has no other name: the network keeps it."""
     import numpy as np  # pylint: disable=import-outside-toplevel
