@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/extent_arithmetic.h"
 #include "core/extent_length.h"
 
 namespace tenon {
@@ -13,26 +14,6 @@ namespace {
 using Atom = Extent::Atom;
 using Term = Extent::Term;
 using Function = Extent::Function;
-
-// Towards zero; the one quotient that is no int64_t saturates. `exact`: nothing was cut off.
-int64_t divide(int64_t a, int64_t b, bool& exact) {
-  checkUser(b != 0, "division of extent {} by 0: the divisor must not be zero", a);
-  exact = b == -1 || a % b == 0;
-  if (b == -1) return a == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -a;
-  return a / b;
-}
-
-int64_t floorDivide(int64_t a, int64_t b) {
-  bool exact = false;
-  const int64_t quotient = divide(a, b, exact);
-  return quotient - (!exact && (a < 0) != (b < 0) ? 1 : 0);
-}
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-  bool exact = false;
-  const int64_t quotient = divide(a, b, exact);
-  return quotient + (!exact && (a < 0) == (b < 0) ? 1 : 0);
-}
 
 int64_t apply(Function function, int64_t a, int64_t b) {
   switch (function) {
@@ -45,19 +26,6 @@ int64_t apply(Function function, int64_t a, int64_t b) {
     case Function::kSymbol: break;
   }
   throw InternalError("extent: a symbol has no arguments");
-}
-
-// Saturating, so that absurd extents become absurd bounds and not wrapped ones.
-int64_t saturatingAdd(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
-}
-
-int64_t saturatingMultiply(int64_t a, int64_t b) {
-  int64_t product = 0;
-  if (!__builtin_mul_overflow(a, b, &product)) return product;
-  return (a > 0) == (b > 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
 bool sameAtom(const std::shared_ptr<const Atom>& x, const std::shared_ptr<const Atom>& y) {
