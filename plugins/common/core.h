@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,7 @@ class LiveExpansions final : public PluginExpansions {
  public:
   const PluginExpansion* find(const void* plugin) const noexcept override;
   int32_t release() noexcept override { return 0; }
-  nv::IPluginResource* clone() noexcept override { return new LiveExpansions; }
+  nv::IPluginResource* clone() noexcept override { return new (std::nothrow) LiveExpansions; }
 };
 
 // New objects; null, with a message in the log, where the fields make none.

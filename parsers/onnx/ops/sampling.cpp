@@ -208,8 +208,10 @@ ParsedValues importDeformConv(OnnxNode& node) {
                          .reshape({batch, fixed(offsets), fixed(taps), fixed(2), fixed(rows), fixed(columns)});
   std::vector<double> tapY, tapX, gridY, gridX;
   for (int64_t tap = 0; tap < taps; ++tap) {
-    tapY.push_back(static_cast<double>(tap / spatial.kernel[1] * spatial.dilations[0] - spatial.padsBegin[0]));
-    tapX.push_back(static_cast<double>(tap % spatial.kernel[1] * spatial.dilations[1] - spatial.padsBegin[1]));
+    const int64_t row = tap / spatial.kernel[1];
+    const int64_t column = tap % spatial.kernel[1];
+    tapY.push_back(static_cast<double>(row * spatial.dilations[0] - spatial.padsBegin[0]));
+    tapX.push_back(static_cast<double>(column * spatial.dilations[1] - spatial.padsBegin[1]));
   }
   for (int64_t i = 0; i < rows; ++i) {
     gridY.push_back(static_cast<double>(i * spatial.strides[0]));

@@ -150,11 +150,17 @@ void sums(const void* vx, void* vy, size_t rows, size_t count, int64_t step, boo
   sumsOf<T, false>(x, y, rows, count, step);
 }
 
+template <typename T>
+HWY_INLINE bool isNan(T a) {
+  if constexpr (std::is_floating_point_v<T>) return __builtin_isnan(a);
+  return false;
+}
+
 // Whether a goes before b, which stands further ahead. Without branches.
 template <bool kLargest, typename T>
 HWY_INLINE bool isBetter(T a, T b) {
-  if constexpr (kLargest) return (a > b) | ((a != a) & (b == b));
-  return (a < b) | ((b != b) & (a == a));
+  if constexpr (kLargest) return (a > b) | (isNan(a) & !isNan(b));
+  return (a < b) | (isNan(b) & !isNan(a));
 }
 
 template <typename T, bool kLargest>
