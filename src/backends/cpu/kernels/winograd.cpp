@@ -154,12 +154,15 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     call.panel = weights + (product * panels + p) * window_.channels * width;
     call.width = width;
     call.outStride = columns_;
+    const bool hasNext = product + 1 < kWinogradProducts || p + 1 < panels;
     for (int64_t patch = 0; patch < block.count; patch += rows) {
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * columns_ + p * width;
+      call.ahead =
+          aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
       functions[static_cast<size_t>(count)](call);
     }
   }
