@@ -18,6 +18,7 @@ constexpr int64_t kBlockFloats = 48 * 1024;        // input of one job that shou
 constexpr int64_t kLargeBlockFloats = 112 * 1024;  // the same where weights are more, all of which each job reads
 constexpr int64_t kInnerFloats =
     4 * 1024;  // input of one group that should stay in the first cache from panel to panel
+constexpr int64_t kManyResults = 64 * 1024;
 constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of the second cache
 constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
 
@@ -65,7 +66,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupPanels_ = 0, panels_ = 0, columns_ = 0;
   int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
-  bool fetches_ = false;  // weights leave the second cache between launches
+  bool fetchesOut_ = false;  // results leave the second cache
+  bool fetches_ = false;     // weights leave the second cache between launches
   std::vector<float> zeros_;
 };
 
@@ -125,6 +127,7 @@ void ConvolutionInstance::divide() {
   const int64_t block = weights > window_.outPixels() * window_.channels ? kLargeBlockFloats : kBlockFloats;
   const int64_t inCache = std::max<int64_t>(1, block / (rows * std::max<int64_t>(window_.channels, 1)));
   fetches_ = weights > kManyWeights;
+  fetchesOut_ = window_.outPixels() * columns_ > kManyResults;
   const int64_t allPanels = std::max<int64_t>(1, panels_);
   const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
   blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
@@ -259,7 +262,7 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool 
     if (done + rows < part.pixels) {
       const int64_t next = std::min<int64_t>(rows, part.pixels - done - rows);
       if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.step, depth_);
-      if (!isShared)
+      if (fetchesOut_ && !isShared)
         fetchRows(target.out + (pixel + rows) * target.step + segment.column, next, target.step, call.width);
     }
     if (!isShared) {

@@ -58,6 +58,8 @@ const TileFunctions& tileFunctions();
 // The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not
 // count.
 const TileFunctions& depthwiseFunctions();
+// The same where pixels do not lie in a row: out[r][j] = ... sources[t * rows + r][offset + j] * panel[t][j] ...
+const TileFunctions& depthwiseApartFunctions();
 
 // What tile `tile` of `tiles` that meet a panel of `floats` asks for, so that the panel behind it, if it `hasNext`, is
 // in the second cache when all tiles have met this one: weights that no cache holds come from memory while tiles

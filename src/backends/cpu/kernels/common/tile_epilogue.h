@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,14 @@ class TileEpilogue {
 
   // Whether the expression costs nothing: it is done in registers.
   bool isDirect() const noexcept { return direct_ && gate_ == Gate::kNone; }
+
+  // The bounds, where it is a clamp and nothing else.
+  struct Bounds {
+    float low, high;
+  };
+  std::optional<Bounds> clampOnly() const noexcept {
+    return isDirect() && addend_ < 0 && !bends_ ? std::optional(Bounds{low_, high_}) : std::nullopt;
+  }
 
   // Whether it is a gate, perhaps with one added matrix and a clamp behind, for which finish() takes rows of any
   // length, in place too.
