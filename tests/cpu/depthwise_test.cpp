@@ -60,6 +60,9 @@ TEST(Depthwise, WindowsStridesAndPadding) {
   check({.channels = 64, .height = 16, .width = 16, .stride = 2, .before = 0});
   check({.channels = 33, .height = 17, .width = 13, .stride = 2, .epilogue = "clip(x0,0,6)"});
   check({.channels = 20, .height = 15, .width = 11, .size = 5, .before = 2, .after = 2});
+  check({.channels = 41, .height = 15, .width = 31, .size = 5, .before = 2, .after = 2, .epilogue = "relu(x0)"});
+  check({.channels = 36, .height = 14, .width = 40, .size = 5, .stride = 2, .before = 2, .after = 2});
+  check({.channels = 16, .height = 9, .width = 9, .size = 5, .stride = 2, .before = 1, .after = 2});
   check({.channels = 17, .height = 12, .width = 9, .before = 2, .after = 0});
   check({.channels = 17, .height = 12, .width = 9, .stride = 2, .before = 2, .after = 2});
   check({.channels = 48, .height = 20, .width = 15, .before = 2, .after = 2, .dilation = 2});
@@ -95,6 +98,9 @@ TEST(Depthwise, Epilogues) {
   check({.channels = 23, .height = 9, .width = 10, .epilogue = "sigmoid(x0);mul(x0,t0)"});
   check({.channels = 24, .height = 9, .width = 10, .epilogue = "hard_sigmoid(x0,0.2,0.5);mul(x0,t0);relu(t1)"});
   check({.channels = 40, .height = 9, .width = 10, .epilogue = "leaky_relu(x0,x1)"});
+  check({.channels = 21, .height = 9, .width = 10, .stride = 2, .epilogue = "leaky_relu(x0,0.1);clip(t0,-0.1,1)"});
+  check(
+      {.channels = 40, .height = 9, .width = 19, .size = 5, .before = 2, .after = 2, .epilogue = "leaky_relu(x0,x1)"});
   check({.channels = 36, .height = 8, .width = 8, .epilogue = "mul(x0,x1);tanh(t0)"});
 }
 

@@ -1,5 +1,5 @@
-// Windows of 3x3 go along rows where the epilogue lets them. Else pixels in the middle of a row share the addresses of
-// their taps; the others have a table of their own.
+// Windows of 3x3 and 5x5 go along rows where the epilogue lets them. Else pixels in the middle of a row share the
+// addresses of their taps; the others have a table of their own.
 #include "backends/cpu/kernels/common/depthwise_sums.h"
 
 #include <algorithm>
@@ -45,7 +45,8 @@ void DepthwiseSums::configure(const Window& window) {
   window_ = window;
   const Window& w = window_;
   taps_ = w.size[0] * w.size[1];
-  isRow_ = w.size[0] == 3 && w.size[1] == 3 && w.dilation[1] == 1 && w.stride[1] <= 2 && w.before[1] <= 1;
+  isRow_ = w.size[0] == w.size[1] && (w.size[0] == 3 || w.size[0] == 5) && w.dilation[1] == 1 && w.stride[1] <= 2 &&
+           w.before[1] <= w.size[1] / 2;
   zeros_.assign(static_cast<size_t>(w.channels + (kMaxTileRows - 1) * w.stride[1] * w.step), 0.f);
   firstInner_ = std::clamp<int64_t>((w.before[1] + w.stride[1] - 1) / w.stride[1], 0, w.out[1]);
   const int64_t reach = (w.size[1] - 1) * w.dilation[1];
@@ -121,25 +122,27 @@ void DepthwiseSums::tile(TileCall& tile, const TileFunctions& functions, const C
 }
 
 // A gate computes in place what has been stored.
-void DepthwiseSums::runRows(const Call& call, int64_t pixel, int64_t count, int64_t row) const {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+void DepthwiseSums::runRows(const Call& call, const TileEpilogue::Ends& ends, int64_t pixel, int64_t count,
+                            int64_t row) const {
   const Window& w = window_;
-  const auto bounds = call.epilogue->clampOnly().value_or(TileEpilogue::Bounds{-kInfinity, kInfinity});
-  const auto function = depthwiseRowsFunction(w.stride[1]);
+  const auto function = depthwiseRowsFunction(w.size[0], w.stride[1]);
   DepthwiseRows rows;
   rows.columns = w.extent[1];
   rows.channels = w.channels;
   rows.panels = call.panels;
   rows.bias = call.bias;
-  rows.low = bounds.low;
-  rows.high = bounds.high;
+  rows.low = ends.low;
+  rows.high = ends.high;
+  rows.bends = ends.bends;
+  rows.slopes = ends.slopes;
+  rows.slope = ends.slope;
   rows.outStep = w.outStep;
   while (count > 0) {
     const Place place = placeOf(pixel);
     rows.pixels = std::min(count, w.out[1] - place.column);
     rows.first = place.column * w.stride[1] - w.before[1];
     rows.out = call.out + row * w.outStep;
-    for (size_t r = 0; r < 3; ++r) {
+    for (size_t r = 0; r < static_cast<size_t>(w.size[0]); ++r) {
       const int64_t y = place.row * w.stride[0] - w.before[0] + static_cast<int64_t>(r) * w.dilation[0];
       const bool isInside = y >= 0 && y < w.extent[0];
       rows.lines[r] = isInside ? call.x + (place.image * w.extent[0] + y) * w.extent[1] * w.step : zeros_.data();
@@ -157,7 +160,11 @@ void DepthwiseSums::runRows(const Call& call, int64_t pixel, int64_t count, int6
 }
 
 void DepthwiseSums::run(const Call& call, int64_t pixel, int64_t count, int64_t row) const {
-  if (isRow_ && (call.epilogue->clampOnly() || call.epilogue->isGate())) return runRows(call, pixel, count, row);
+  if (isRow_) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    if (call.epilogue->isGate()) return runRows(call, {-kInfinity, kInfinity, false, nullptr, 0}, pixel, count, row);
+    if (const auto ends = call.epilogue->ends(call.extras)) return runRows(call, *ends, pixel, count, row);
+  }
   const int64_t most = tileGeometry().rows;
   const float* apart[DepthwiseWeights::kMostTaps * kMaxTileRows];
   const float* sources[DepthwiseWeights::kMostTaps];

@@ -54,7 +54,7 @@ class DepthwiseSums {
   Place placeOf(int64_t pixel) const;
   void pointAt(const Place& place, const float* x, const float** sources, int64_t* steps) const;
   void pointApart(int64_t pixel, int64_t count, const float* x, const float** sources) const;
-  void runRows(const Call& call, int64_t pixel, int64_t count, int64_t row) const;
+  void runRows(const Call& call, const TileEpilogue::Ends& ends, int64_t pixel, int64_t count, int64_t row) const;
   void tile(TileCall& tile, const TileFunctions& functions, const Call& call, int count, int64_t row) const;
 
   Window window_;
