@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
 constexpr int64_t kJobs = 16;                // at least, where there is work for so many
 constexpr int64_t kFewRows = 2;              // that are not worth packing a matrix for
+constexpr int64_t kManyFloats = 128 * 1024;  // of a matrix that leaves the second cache
 constexpr int64_t kFewTiles = 8;             // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
@@ -108,6 +109,7 @@ class GemmInstance final : public runtime::KernelInstance {
     isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
     if (isDirect_ || isColumn_) return 0;
     panelFloats_ = depth_ * tileGeometry().columns;
+    isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
     packsEach_ = !kernel_.isPacked && rows_ <= kFewTiles * tileRows && countB_ == matrices;
@@ -241,7 +243,7 @@ class GemmInstance final : public runtime::KernelInstance {
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
     for (int64_t p = firstPanel; p < lastPanel; ++p)
-      multiplyPanel(matrix, a, rows, p, panels + p * panelFloats_, out, extras);
+      multiplyPanel(matrix, a, rows, p, panels + p * panelFloats_, out, extras, isLarge_ && p + 1 < lastPanel);
   }
 
   struct Rows {
@@ -249,7 +251,7 @@ class GemmInstance final : public runtime::KernelInstance {
   };
   // Rows of the matrix `a` by panel p.
   void multiplyPanel(int64_t matrix, const float* a, Rows all, int64_t p, const float* panel, float* out,
-                     void* const* extras) const {
+                     void* const* extras, bool hasNext = false) const {
     const auto [tileRows, tileColumns] = tileGeometry();
     const int64_t rows = all.end - all.begin;
     const int64_t tiles = (rows + tileRows - 1) / tileRows;
@@ -264,6 +266,7 @@ class GemmInstance final : public runtime::KernelInstance {
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_ + band.begin;
       call.sources = sources;
+      if (hasNext) call.ahead = aheadOf(panel, panelFloats_, true, tile, tiles);
       epilogue_.run(tileFunctions()[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
                     p * tileColumns, columns_);
     }
@@ -275,6 +278,7 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
+  bool isLarge_ = false;    // the packed matrix leaves the second cache between launches
   bool isDirect_ = false;   // multiplyRows()
   bool isColumn_ = false;   // multiplyColumn()
   bool packsEach_ = false;  // packAndMultiply()

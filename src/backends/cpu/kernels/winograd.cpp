@@ -16,6 +16,10 @@ namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
 
+// Between the products of a block: a transform touches one line of each, which would meet in one set of the first cache
+// where they lie a multiple of 4 KiB apart.
+constexpr int64_t kApart = 16;
+
 struct WinogradKernel final : runtime::Kernel, runtime::Packer {
   WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -77,8 +81,9 @@ class WinogradInstance final : public runtime::KernelInstance {
   struct Block {
     int64_t first;  // patch
     int64_t count;
-    float* inputs;    // [product][patch][channel]
-    float* products;  // [product][patch][padded column]
+    float* inputs;                       // [product][patch][channel]
+    float* products;                     // [product][patch][padded column]
+    int64_t inputStride, productStride;  // floats from product to product
   };
   void transformInput(const Block& block, int64_t patch, const float* x) const;
   void multiply(const Block& block, int64_t product, const float* weights) const;
@@ -117,7 +122,7 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   const int64_t fitting = std::max<int64_t>(rows, kBlockFloats / floatsPerPatch / rows * rows);
   blockPatches_ = std::min(patches_, fitting);
   blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
-  blockFloats_ = blockPatches_ * floatsPerPatch;
+  blockFloats_ = blockPatches_ * floatsPerPatch + 2 * kWinogradProducts * kApart;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
   together_ = blocks_ < 3 * threads;
@@ -130,7 +135,13 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
   const int64_t top = at / across_ % down_ * kWinogradOut - window_.before[0];
   const float* const image = x + at / across_ / down_ * window_.extent[0] * window_.extent[1] * window_.step;
   const float* pixels[kWinogradProducts];
-  for (int64_t i = 0; i < kWinogradIn; ++i) {
+  const bool isInner =
+      left >= 0 && left + kWinogradIn <= window_.extent[1] && top >= 0 && top + kWinogradIn <= window_.extent[0];
+  for (int64_t i = 0; isInner && i < kWinogradIn; ++i) {
+    const float* const row = image + ((top + i) * window_.extent[1] + left) * window_.step;
+    for (int64_t j = 0; j < kWinogradIn; ++j) pixels[i * kWinogradIn + j] = row + j * window_.step;
+  }
+  for (int64_t i = 0; !isInner && i < kWinogradIn; ++i) {
     for (int64_t j = 0; j < kWinogradIn; ++j) {
       const int64_t row = top + i;
       const int64_t column = left + j;
@@ -138,14 +149,13 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
       pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
     }
   }
-  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels,
-                             block.count * window_.channels);
+  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels, block.inputStride);
 }
 
 void WinogradInstance::multiply(const Block& block, int64_t product, const float* weights) const {
   const auto [rows, width] = tileGeometry();
-  const float* const inputs = block.inputs + product * block.count * window_.channels;
-  float* const products = block.products + product * block.count * columns_;
+  const float* const inputs = block.inputs + product * block.inputStride;
+  float* const products = block.products + product * block.productStride;
   const int64_t panels = columns_ / width;
   const auto& functions = tileFunctions();
   for (int64_t p = 0; p < panels; ++p) {
@@ -154,12 +164,15 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     call.panel = weights + (product * panels + p) * window_.channels * width;
     call.width = width;
     call.outStride = columns_;
+    const bool hasNext = product + 1 < kWinogradProducts || p + 1 < panels;
     for (int64_t patch = 0; patch < block.count; patch += rows) {
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * columns_ + p * width;
+      call.ahead =
+          aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
       functions[static_cast<size_t>(count)](call);
     }
   }
@@ -173,9 +186,25 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
   const int64_t image = at / across_ / down_;
   const int64_t down = std::min<int64_t>(kWinogradOut, window_.out[0] - top);
   const int64_t across = std::min<int64_t>(kWinogradOut, window_.out[1] - left);
+  if (const auto ends = epilogue_.ends(extras)) {
+    const int64_t step = window_.outStep;
+    WinogradPatch call{block.products + patch * columns_, block.productStride, window_.outChannels,
+                       kernel_.bias.empty() ? nullptr : kernel_.bias.data()};
+    call.low = ends->low;
+    call.high = ends->high;
+    call.bends = ends->bends;
+    call.slopes = ends->slopes;
+    call.slope = ends->slope;
+    call.out = out + ((image * window_.out[0] + top) * window_.out[1] + left) * step;
+    call.rowStep = window_.out[1] * step;
+    call.pixelStep = step;
+    call.down = down;
+    call.across = across;
+    return winogradTransforms().outputToImage(call);
+  }
   alignas(64) float results[kWinogradOut * kWinogradOut * kMaxTileColumns];
   for (int64_t column = 0; column < window_.outChannels; column += width) {
-    winogradTransforms().output(block.products + patch * columns_ + column, block.count * columns_, width,
+    winogradTransforms().output(block.products + patch * columns_ + column, block.productStride, width,
                                 kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
@@ -193,8 +222,10 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
   auto* const memory = static_cast<float*>(arguments.workspace);
   void* const* const extras = arguments.inputs + firstExtra_;
   const auto blockAt = [&](int64_t index, float* place) {
-    Block block{index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), place, nullptr};
-    block.products = place + kWinogradProducts * block.count * window_.channels;
+    Block block{index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), place, nullptr, 0, 0};
+    block.inputStride = block.count * window_.channels + kApart;
+    block.productStride = block.count * columns_ + kApart;
+    block.products = place + kWinogradProducts * block.inputStride;
     return block;
   };
   const int64_t transform = kWinogradProducts * 4;

@@ -13,11 +13,16 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kTablePointers = 4096;     // sources of one job
-constexpr int64_t kBlockFloats = 48 * 1024;  // input of one job that should stay in the second cache
+constexpr int64_t kTablePointers = 4096;           // sources of one job
+constexpr int64_t kBlockFloats = 48 * 1024;        // input of one job that should stay in the second cache
+constexpr int64_t kLargeBlockFloats = 112 * 1024;  // the same where weights are more, all of which each job reads
 constexpr int64_t kInnerFloats =
-    4 * 1024;                        // input of one group that should stay in the first cache from panel to panel
-constexpr int64_t kFewChannels = 8;  // below, a whole row of the window is one tap of a padded copy
+    4 * 1024;  // input of one group that should stay in the first cache from panel to panel
+constexpr int64_t kManyResults = 64 * 1024;
+constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of the second cache
+constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
+
+int64_t tilesOf(int64_t pixels) { return (pixels + tileGeometry().rows - 1) / tileGeometry().rows; }
 
 class ConvolutionInstance final : public runtime::KernelInstance {
  public:
@@ -44,7 +49,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
     const float* const* table;
     int64_t first, pixels;
   };
-  void panel(const Part& part, int64_t p, bool isFirst) const;
+  void panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const;
   void finishShared(float* buffer, int rows, const std::vector<ConvolutionTiles::Segment>& segments,
                     int64_t pixel) const;
 
@@ -61,6 +66,8 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupPanels_ = 0, panels_ = 0, columns_ = 0;
   int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
+  bool fetchesOut_ = false;  // results leave the second cache
+  bool fetches_ = false;     // weights leave the second cache between launches
   std::vector<float> zeros_;
 };
 
@@ -113,10 +120,14 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
 // The same for every number of threads, so that results are too.
 void ConvolutionInstance::divide() {
   const int64_t rows = tileGeometry().rows;
-  tiles_ = (window_.outPixels() + rows - 1) / rows;
+  tiles_ = tilesOf(window_.outPixels());
   constexpr int64_t kJobs = 16;  // at least about so many, for balance
   const int64_t inTable = std::max<int64_t>(1, kTablePointers / (taps_ * rows));
-  const int64_t inCache = std::max<int64_t>(1, kBlockFloats / (rows * std::max<int64_t>(window_.channels, 1)));
+  const int64_t weights = panels_ * kernel_.panelFloats();
+  const int64_t block = weights > window_.outPixels() * window_.channels ? kLargeBlockFloats : kBlockFloats;
+  const int64_t inCache = std::max<int64_t>(1, block / (rows * std::max<int64_t>(window_.channels, 1)));
+  fetches_ = weights > kManyWeights;
+  fetchesOut_ = window_.outPixels() * columns_ > kManyResults;
   const int64_t allPanels = std::max<int64_t>(1, panels_);
   const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
   blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
@@ -222,11 +233,13 @@ void ConvolutionInstance::job(int64_t index, const float* x) const {
   const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_);
   for (int64_t done = 0; done < pixels; done += innerTiles_ * rows) {
     const Part part{table + done * taps_, firstPixel + done, std::min(innerTiles_ * rows, pixels - done)};
-    for (int64_t p = firstPanel; p < lastPanel; ++p) panel(part, p, p == firstPanel || p % groupPanels_ == 0);
+    for (int64_t p = firstPanel; p < lastPanel; ++p) {
+      panel(part, p, p == firstPanel || p % groupPanels_ == 0, done == 0 && p + 1 < lastPanel);
+    }
   }
 }
 
-void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst) const {
+void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const {
   const auto [rows, columns] = tileGeometry();
   const auto& functions = tileFunctions();
   const auto& [group, segments] = kernel_.panels()[static_cast<size_t>(p)];
@@ -245,10 +258,11 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst) const
     const int64_t pixel = part.first + done;
     const auto function = functions[static_cast<size_t>(count)];
     call.sources = part.table + done * taps_;
+    if (fetches_) call.ahead = aheadOf(call.panel, kernel_.panelFloats(), hasNext, done / rows, tilesOf(part.pixels));
     if (done + rows < part.pixels) {
       const int64_t next = std::min<int64_t>(rows, part.pixels - done - rows);
       if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.step, depth_);
-      if (!isShared)
+      if (fetchesOut_ && !isShared)
         fetchRows(target.out + (pixel + rows) * target.step + segment.column, next, target.step, call.width);
     }
     if (!isShared) {

@@ -20,7 +20,8 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
 
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.
-template <int Rows, int Chains, bool Wide>
+// With `Fetches` it asks for call.ahead.
+template <int Rows, int Chains, bool Wide, bool Fetches>
 void tile(const TileCall& call) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -35,6 +36,14 @@ void tile(const TileCall& call) {
   }
   const float* panel = call.panel;
   const float* const* sources = call.sources;
+  const float* ahead = call.ahead.at;
+  const auto fetch = [&] {
+    if constexpr (!Fetches) return;
+    constexpr int kSecondCache = 2;
+    __builtin_prefetch(ahead, 0, kSecondCache);
+    __builtin_prefetch(ahead + call.ahead.second, 0, kSecondCache);
+    ahead += call.ahead.step;
+  };
   for (int64_t t = 0; t < call.taps; ++t) {
     const float* in[Rows];
 #pragma GCC unroll 8
@@ -47,6 +56,7 @@ void tile(const TileCall& call) {
         const V b0 = hn::LoadU(d, panel);
         const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
         panel += 2 * lanes;
+        fetch();
 #pragma GCC unroll 8
         for (int r = 0; r < Rows; ++r) {
           const V a = hn::Set(d, in[r][c + u]);
@@ -59,6 +69,7 @@ void tile(const TileCall& call) {
       const V b0 = hn::LoadU(d, panel);
       const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
       panel += 2 * lanes;
+      fetch();
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r) {
         const V a = hn::Set(d, in[r][c]);
@@ -80,8 +91,9 @@ void tile(const TileCall& call) {
 
 template <int Rows, int Chains>
 void tileAny(const TileCall& call) {
-  if (call.width > static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, true>(call);
-  tile<Rows, Chains, false>(call);
+  if (call.width <= static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, false, false>(call);
+  if (call.ahead.at != nullptr) return tile<Rows, Chains, true, true>(call);
+  tile<Rows, Chains, true, false>(call);
 }
 
 TileFunctions tiles() {
@@ -113,6 +125,19 @@ TileGeometry tileGeometry() {
 const TileFunctions& tileFunctions() {
   static const TileFunctions kFunctions = TENON_SIMD_BEST(tiles)();
   return kFunctions;
+}
+
+Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, int64_t tiles) {
+  constexpr int64_t kLine = 16;
+  constexpr int64_t kLargePanel = 64 * 1024;
+  constexpr int64_t kSoon = 2048;
+  const int64_t columns = tileGeometry().columns;
+  const int64_t lines = std::max<int64_t>(1, columns / kLine);  // of a step
+  if (floats > kLargePanel) return tile == 0 ? Ahead{panel + kSoon, columns, (lines - 1) * kLine} : Ahead{};
+  if (!hasNext) return {};
+  const float* const next = panel + floats;
+  if (tiles == 1) return {next, columns, (lines - 1) * kLine};
+  return tile < lines ? Ahead{next + tile * kLine, columns, 0} : Ahead{};
 }
 
 int64_t panelCount(int64_t columns) {

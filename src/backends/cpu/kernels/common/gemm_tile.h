@@ -18,6 +18,14 @@ TileGeometry tileGeometry();
 constexpr int kMaxTileRows = 8;
 constexpr int kMaxTileColumns = 32;
 
+// Memory that later tiles will read, for which a tile asks while it computes: with each step of its depth one line of
+// the cache at `at`, which then goes on by `step`, and one at `second` floats behind it.
+struct Ahead {
+  const float* at = nullptr;  // null: nothing
+  int64_t step = 0;
+  int64_t second = 0;
+};
+
 // out[r][j] = clamp(bias[j] + sum over taps t and depth c of sources[t * rows + r][offset + c] * panel[t * depth +
 // c][j]
 //                   + addend[r][j])
@@ -37,6 +45,7 @@ struct TileCall {
   float* out = nullptr;
   int64_t outStride = 0;
   int64_t width = 0;    // columns that exist; no other is read or written in addend, slope and out
+  Ahead ahead;          // not of depthwise tiles
   int64_t rowStep = 0;  // depthwise only
 };
 
@@ -49,6 +58,13 @@ const TileFunctions& tileFunctions();
 // The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not
 // count.
 const TileFunctions& depthwiseFunctions();
+// The same where pixels do not lie in a row: out[r][j] = ... sources[t * rows + r][offset + j] * panel[t][j] ...
+const TileFunctions& depthwiseApartFunctions();
+
+// What tile `tile` of `tiles` that meet a panel of `floats` asks for, so that the panel behind it, if it `hasNext`, is
+// in the second cache when all tiles have met this one: weights that no cache holds come from memory while tiles
+// multiply, not in between. Of panels that fill the second cache the first tile asks for what comes soon.
+Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, int64_t tiles);
 
 // Asks for a matrix that a tile will touch next: `rows` rows, `step` floats apart, of which `width` floats count.
 inline void fetchRows(const float* at, int64_t rows, int64_t step, int64_t width) {

@@ -207,6 +207,19 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
+std::optional<TileEpilogue::Ends> TileEpilogue::ends(void* const* extras) const noexcept {
+  if (!isDirect() || addend_ >= 0) return std::nullopt;
+  Ends ends{low_, high_, bends_, nullptr, literalSlope_};
+  if (!bends_ || slope_ < 0) return ends;
+  const auto* const values = static_cast<const float*>(extras[slope_]);
+  if (operands_[static_cast<size_t>(slope_)] == Operand::kRow) {
+    ends.slopes = values;
+  } else {
+    ends.slope = *values;
+  }
+  return ends;
+}
+
 void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out,
                                  int64_t outStep, const Matrix& addend) const {
   for (int r = 0; r < rows; ++r) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,15 @@ class TileEpilogue {
 
   // Whether the expression costs nothing: it is done in registers.
   bool isDirect() const noexcept { return direct_ && gate_ == Gate::kNone; }
+
+  // What becomes of a sum where it is a slope below zero, a clamp or both, and nothing else.
+  struct Ends {
+    float low, high;
+    bool bends;
+    const float* slopes;  // of the columns; null: `slope` is that of all
+    float slope;
+  };
+  std::optional<Ends> ends(void* const* extras) const noexcept;
 
   // Whether it is a gate, perhaps with one added matrix and a clamp behind, for which finish() takes rows of any
   // length, in place too.

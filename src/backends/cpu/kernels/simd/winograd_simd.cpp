@@ -8,14 +8,16 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/cpu/kernels/common/gemm_tile.h"
 #include "backends/cpu/kernels/simd/winograd_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/tile_store.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<float, 16>;
-using V = hn::Vec<D>;
 
 // One row or column: B^T d with
 //   4  0 -5  0  1  0
@@ -90,18 +92,24 @@ void input(const float* const* patch, int64_t channels, float* to, int64_t produ
   }
 }
 
+// The first half of the way back: four rows of six.
+HWY_INLINE void halfOutput(const float* products, int64_t productStride, V* rows) {
+  const D d;
+  for (int i = 0; i < 6; ++i) {
+    const float* const m = products + i * productStride;
+    transformOut(hn::LoadU(d, m), hn::LoadU(d, m + 6 * productStride), hn::LoadU(d, m + 12 * productStride),
+                 hn::LoadU(d, m + 18 * productStride), hn::LoadU(d, m + 24 * productStride),
+                 hn::LoadU(d, m + 30 * productStride), rows + i, 6);
+  }
+}
+
 void output(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
             int64_t toStride) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t c = 0; c < channels; c += lanes) {
     V rows[24];
-    for (int i = 0; i < 6; ++i) {
-      const float* const m = products + i * productStride + c;
-      transformOut(hn::LoadU(d, m), hn::LoadU(d, m + 6 * productStride), hn::LoadU(d, m + 12 * productStride),
-                   hn::LoadU(d, m + 18 * productStride), hn::LoadU(d, m + 24 * productStride),
-                   hn::LoadU(d, m + 30 * productStride), rows + i, 6);
-    }
+    halfOutput(products + c, productStride, rows);
     const V shift = bias != nullptr ? hn::LoadU(d, bias + c) : hn::Zero(d);
     for (int i = 0; i < 4; ++i) {
       V line[4];
@@ -112,7 +120,49 @@ void output(const float* products, int64_t productStride, int64_t channels, cons
   }
 }
 
-WinogradTransforms transforms() { return {&input, &output}; }
+template <bool Leaky>
+HWY_INLINE void patchToImage(const WinogradPatch& patch) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V low = hn::Set(d, patch.low), high = hn::Set(d, patch.high);
+  const int64_t down = patch.down, across = patch.across, rowStep = patch.rowStep, pixelStep = patch.pixelStep;
+  const auto go = [&](int64_t c, size_t some, auto isWhole) {
+    V rows[24];
+    halfOutput(patch.products + c, patch.productStride, rows);
+    const V shift = patch.bias != nullptr ? hn::LoadU(d, patch.bias + c) : hn::Zero(d);
+    V slope = hn::Set(d, patch.slope);
+    if constexpr (Leaky) {
+      if (patch.slopes != nullptr)
+        slope = isWhole() ? hn::LoadU(d, patch.slopes + c) : loadSome(patch.slopes + c, some);
+    }
+    for (int64_t i = 0; i < down; ++i) {
+      V line[4];
+      const V* const r = rows + 6 * i;
+      transformOut(r[0], r[1], r[2], r[3], r[4], r[5], line, 1);
+      float* to = patch.out + i * rowStep + c;
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j, to += pixelStep) {
+        if (j >= across) break;
+        const V value = finish<Leaky>(hn::Add(line[j], shift), low, high, slope);
+        if constexpr (isWhole()) {
+          hn::StoreU(value, d, to);
+        } else {
+          storeSome(value, some, to);
+        }
+      }
+    }
+  };
+  int64_t c = 0;
+  for (; c + lanes <= patch.channels; c += lanes) go(c, 0, std::true_type{});
+  if (c < patch.channels) go(c, static_cast<size_t>(patch.channels - c), std::false_type{});
+}
+
+void outputToImage(const WinogradPatch& patch) {
+  if (patch.bends) return patchToImage<true>(patch);
+  patchToImage<false>(patch);
+}
+
+WinogradTransforms transforms() { return {&input, &output, &outputToImage}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

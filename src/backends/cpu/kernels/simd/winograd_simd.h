@@ -11,6 +11,22 @@ constexpr int kWinogradIn = 6;
 constexpr int kWinogradOut = 4;
 constexpr int kWinogradProducts = kWinogradIn * kWinogradIn;
 
+// The results of one patch where all that is left to do is a slope below zero and a clamp: those of its first `down`
+// rows and `across` columns of pixels go straight to the image.
+struct WinogradPatch {
+  const float* products = nullptr;
+  int64_t productStride = 0;
+  int64_t channels = 0;         // of the image; products and bias are filled up to whole vectors
+  const float* bias = nullptr;  // or null
+  float low = 0, high = 0;
+  bool bends = false;             // what is below zero is multiplied by a slope
+  const float* slopes = nullptr;  // of the channels; null: `slope`
+  float slope = 0;
+  float* out = nullptr;  // of the first pixel
+  int64_t rowStep = 0, pixelStep = 0;
+  int64_t down = 0, across = 0;
+};
+
 struct WinogradTransforms {
   // to[p * productStride + c] from 36 patches of `channels` values each; `patch[i]` is the pixel (i / 6, i % 6).
   void (*input)(const float* const* patch, int64_t channels, float* to, int64_t productStride);
@@ -18,6 +34,7 @@ struct WinogradTransforms {
   // (i / 4, i % 4); rows of `to` are `channels` apart. All sizes are multiples of the vector's, bias filled up.
   void (*output)(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
                  int64_t toStride);
+  void (*outputToImage)(const WinogradPatch& patch);
 };
 const WinogradTransforms& winogradTransforms();
 
