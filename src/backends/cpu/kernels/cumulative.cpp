@@ -98,7 +98,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     const int64_t blocks = (inner_ + block - 1) / block;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;
-    runJobs(outer_ * blocks, outer_ * extent_ * inner_, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * block;
       const int64_t at = job / blocks * extent_ * inner_ + first + column;
       const int64_t width = std::min(block, inner_ - column);
@@ -123,7 +123,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
     const int64_t blocks = (inner_ + kHalfBlock - 1) / kHalfBlock;
-    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 2, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kHalfBlock;
       const int64_t at = job / blocks * extent_ * inner_ + column;
       if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);

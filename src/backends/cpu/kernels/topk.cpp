@@ -132,7 +132,7 @@ class TopKInstance final : public runtime::KernelInstance {
     if (areShort_) return bestOfShort(arguments);
     if (byColumns_) return bestOfColumns(arguments);
     if (topColumns_ != nullptr) return topOfColumns(arguments);
-    runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
+    runJobs(jobs_, lines * extent_ * 16, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       const int64_t end = lines * (job + 1) / jobs_;
       for (int64_t line = lines * job / jobs_; line < end;) {
@@ -154,7 +154,7 @@ class TopKInstance final : public runtime::KernelInstance {
     constexpr int64_t kLines = 128;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
     auto* const out = static_cast<char*>(arguments.outputs[0]);
-    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 2, [&](int64_t job) {
+    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 8, [&](int64_t job) {
       const int64_t first = job * kLines;
       const auto count = static_cast<size_t>(std::min(kLines, outer_ - first));
       const auto extent = static_cast<size_t>(extent_);
@@ -189,7 +189,7 @@ class TopKInstance final : public runtime::KernelInstance {
       compared = wide;
     }
     const int64_t comparedBytes = isHalf_ ? static_cast<int64_t>(sizeof(float)) : bytes_;
-    runJobs(outer_ * blocks, outer_ * inner_ * extent_, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
       const int64_t first = job / blocks * extent_ * inner_ + column;
@@ -211,7 +211,7 @@ class TopKInstance final : public runtime::KernelInstance {
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
     auto* const out = static_cast<char*>(arguments.outputs[0]);
-    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 2, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 16, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
       const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
