@@ -81,8 +81,8 @@ class ScatterInstance final : public runtime::KernelInstance {
     });
   }
 
-  // Updates by rows of the last axis. A job has all that may meet in one element, in its order: the lines along the
-  // axis of some columns.
+  // Updates by rows of the last axis. A job has all that may meet in one element, in its order: lines along the axis,
+  // beside each other on the last one.
   template <typename T, typename Index>
   void writeElements(const Index* indices, const T* updates, T* out) const {
     const int last = indices_.rank - 1;
@@ -91,14 +91,18 @@ class ScatterInstance final : public runtime::KernelInstance {
     const int64_t axisStride = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[last];
     if (indices_.count() == 0) return;
-    constexpr int64_t kColumns = 1024;
-    const int64_t chunks = axis == last ? 1 : (width + kColumns - 1) / kColumns;
-    const int64_t outer = axis == last ? indices_.count(0, last) : indices_.count(0, axis);
-    const int64_t rows = indices_.count() / width / outer;  // of a job
-    runJobs(outer * chunks, indices_.count() * 16, [&](int64_t job) {
-      const int64_t first = job % chunks * kColumns;
-      const int64_t end = axis == last ? width : std::min(width, first + kColumns);
-      for (int64_t row = job / chunks * rows; row < (job / chunks + 1) * rows; ++row) {
+    const bool isLast = axis == last;
+    const int64_t outer = indices_.count(0, axis);
+    const int64_t middle = isLast ? 1 : indices_.count(axis + 1, last);
+    const int64_t rows = isLast ? 1 : indices_[axis];  // of a job
+    constexpr int64_t kColumns = 1024, kLine = 64, kJobs = 32;
+    const int64_t columns = isLast ? width : std::clamp(outer * middle * width / kJobs, kLine, kColumns);
+    const int64_t chunks = (width + columns - 1) / columns;
+    runJobs(outer * middle * chunks, indices_.count() * 16, [&](int64_t job) {
+      const int64_t first = job % chunks * columns;
+      const int64_t end = std::min(width, first + columns);
+      const int64_t line = job / chunks / middle * rows * middle + job / chunks % middle;
+      for (int64_t row = line; row < line + rows * middle; row += middle) {
         int64_t to = 0;
         int64_t rest = row;
         for (int at = last - 1; at >= 0; --at) {
@@ -106,7 +110,7 @@ class ScatterInstance final : public runtime::KernelInstance {
           rest /= indices_[at];
         }
         const int64_t from = row * width;
-        if (axis == last) {
+        if (isLast) {
           for (int64_t i = first; i < end; ++i) out[to + place(indices, from + i, axis)] = updates[from + i];
         } else {
           for (int64_t i = first; i < end; ++i)

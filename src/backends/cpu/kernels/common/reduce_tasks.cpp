@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kGrain = 16384;
 constexpr int64_t kColumns = 1024;  // of a block
 constexpr int64_t kWideRows = 16;   // of halves, at a time
+constexpr int64_t kWide = 4096;     // elements of halves, at a time
 constexpr int64_t kSplit = 65536;   // elements of one piece where there are few outputs
 constexpr int64_t kManyOutputs = 64;
 
@@ -42,7 +43,8 @@ size_t ReduceTasks::configure(const runtime::TensorShape& x, const runtime::Tens
   for (const int64_t extent : axes_.reduced.extents) reducedCount_ *= extent;
   // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
   byColumns_ = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && axes_.kept.inner() > 1;
-  byRows_ = !byColumns_ && widen_ == nullptr && axes_.reduced.strides[0].back() == 1 && outputs_ >= kManyOutputs;
+  byRows_ = !byColumns_ && (widen_ == nullptr || axes_.reduced.inner() <= kWide) &&
+            axes_.reduced.strides[0].back() == 1 && outputs_ >= kManyOutputs;
   pieces_ = 1;
   units_ = axes_.reduced.outer() > 1 ? axes_.reduced.outer() : axes_.reduced.inner();
   if (!byColumns_ && outputs_ < kManyOutputs) {
@@ -153,10 +155,25 @@ void ReduceTasks::reduceRows(int64_t task, const char* in, char* out) const {
   for (int64_t place = 0; reducedCount_ > 0 && place < axes_.reduced.outer(); ++place) {
     int64_t offset = 0;
     axes_.reduced.offsets(place, &offset);
-    functions_.rows(in + (offsets[1] + first * step + offset) * bytes_, static_cast<size_t>(step),
-                    static_cast<size_t>(count), static_cast<size_t>(axes_.reduced.inner()), values);
+    joinRows(in + (offsets[1] + first * step + offset) * bytes_, step, count, values);
   }
   store(values, count, out + (offsets[0] + first * outStep) * bytes_, outStep);
+}
+
+void ReduceTasks::joinRows(const char* in, int64_t step, int64_t count, char* values) const {
+  const int64_t row = axes_.reduced.inner();
+  const auto join = [&](const void* from, int64_t pitch, int64_t first, int64_t rows) {
+    functions_.rows(from, static_cast<size_t>(pitch), static_cast<size_t>(rows), static_cast<size_t>(row),
+                    values + first * static_cast<int64_t>(functions_.accumulatorBytes));
+  };
+  if (widen_ == nullptr) return join(in, step, 0, count);
+  alignas(64) float wide[kWide];
+  const int64_t together = step == row ? std::max<int64_t>(1, kWide / row) : 1;
+  for (int64_t first = 0; first < count; first += together) {
+    const int64_t rows = std::min(together, count - first);
+    widen_(in + first * step * bytes_, nullptr, nullptr, wide, static_cast<size_t>(rows * row));
+    join(wide, row, first, rows);
+  }
 }
 
 void ReduceTasks::reduceColumns(int64_t task, const char* in, char* out) const {
@@ -181,10 +198,15 @@ void ReduceTasks::reduceColumns(int64_t task, const char* in, char* out) const {
       functions_.columns(from, static_cast<size_t>(step), static_cast<size_t>(inner), values, count);
       continue;
     }
-    for (int64_t i = 0; i < inner; i += kWideRows) {
-      const int64_t rows = std::min(kWideRows, inner - i);
-      for (int64_t r = 0; r < rows; ++r)
-        widen_(from + (i + r) * step * bytes_, nullptr, nullptr, wide + r * width, count);
+    const int64_t together = step == width ? std::max<int64_t>(1, kWide / width) : kWideRows;
+    for (int64_t i = 0; i < inner; i += together) {
+      const int64_t rows = std::min(together, inner - i);
+      if (step == width) {
+        widen_(from + i * step * bytes_, nullptr, nullptr, wide, count * static_cast<size_t>(rows));
+      } else {
+        for (int64_t r = 0; r < rows; ++r)
+          widen_(from + (i + r) * step * bytes_, nullptr, nullptr, wide + r * width, count);
+      }
       functions_.columns(wide, count, static_cast<size_t>(rows), values, count);
     }
   }
@@ -210,11 +232,10 @@ void ReduceTasks::reduceRow(const char* in, int64_t count, void* value) const {
     if (step == 1) return functions_.row(in, static_cast<size_t>(count), value);
     return functions_.columns(in, static_cast<size_t>(step), static_cast<size_t>(count), value, 1);
   }
-  constexpr int64_t kBuffer = 4096;
-  alignas(64) uint16_t near[kBuffer];
-  alignas(64) float wide[kBuffer];
-  for (int64_t first = 0; first < count; first += kBuffer) {
-    const int64_t some = std::min(kBuffer, count - first);
+  alignas(64) uint16_t near[kWide];
+  alignas(64) float wide[kWide];
+  for (int64_t first = 0; first < count; first += kWide) {
+    const int64_t some = std::min(kWide, count - first);
     const auto* from = reinterpret_cast<const uint16_t*>(in) + first * step;
     for (int64_t i = 0; step != 1 && i < some; ++i) near[i] = from[i * step];
     widen_(step == 1 ? from : near, nullptr, nullptr, wide, static_cast<size_t>(some));

@@ -39,6 +39,7 @@ class ReduceTasks {
   std::pair<int64_t, int64_t> placeOf(int64_t output) const;
   void reducePiece(int64_t task, const char* in, char* out, char* partial) const;
   void storePiece(int64_t task, const char* value, char* out, char* partial) const;
+  void joinRows(const char* in, int64_t step, int64_t count, char* values) const;
   void reduceRows(int64_t task, const char* in, char* out) const;
   void reduceColumns(int64_t task, const char* in, char* out) const;
   void reduceUnits(const char* in, int64_t begin, int64_t end, void* value) const;
