@@ -85,12 +85,17 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
     platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / extent_), [&](int64_t begin, int64_t end) {
-      alignas(64) float row[kLongestRow];
-      for (int64_t i = begin; i < end; ++i) {
+      alignas(64) float rows[kLongestRow];
+      const int64_t inner = axes_.kept.inner();
+      const int64_t most = std::max<int64_t>(1, kLongestRow / extent_);
+      for (int64_t i = begin; i < end;) {
+        const int64_t run = rowsJoin_ ? std::min({most, end - i, inner - i % inner}) : 1;
         const int64_t at = offsetOf(i);
-        widen(in + at, nullptr, nullptr, row, static_cast<size_t>(extent_));
-        rows_(row, row, 1, static_cast<size_t>(extent_));
-        narrow(row, nullptr, nullptr, out + at, static_cast<size_t>(extent_));
+        const auto count = static_cast<size_t>(run * extent_);
+        widen(in + at, nullptr, nullptr, rows, count);
+        rows_(rows, rows, static_cast<size_t>(run), static_cast<size_t>(extent_));
+        narrow(rows, nullptr, nullptr, out + at, count);
+        i += run;
       }
     });
   }

@@ -13,7 +13,7 @@ constexpr int64_t kColumns = 1024;  // of a block
 constexpr int64_t kWideRows = 16;   // of halves, at a time
 constexpr int64_t kWide = 4096;     // elements of halves, at a time
 constexpr int64_t kSplit = 65536;   // elements of one piece where there are few outputs
-constexpr int64_t kManyOutputs = 64;
+constexpr int64_t kManyOutputs = 64, kSomeOutputs = 8;
 
 bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
 
@@ -44,7 +44,7 @@ size_t ReduceTasks::configure(const runtime::TensorShape& x, const runtime::Tens
   // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
   byColumns_ = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && axes_.kept.inner() > 1;
   byRows_ = !byColumns_ && (widen_ == nullptr || axes_.reduced.inner() <= kWide) &&
-            axes_.reduced.strides[0].back() == 1 && outputs_ >= kManyOutputs;
+            axes_.reduced.strides[0].back() == 1 && outputs_ >= (reducedCount_ < kSplit ? kSomeOutputs : kManyOutputs);
   pieces_ = 1;
   units_ = axes_.reduced.outer() > 1 ? axes_.reduced.outer() : axes_.reduced.inner();
   if (!byColumns_ && outputs_ < kManyOutputs) {
@@ -61,7 +61,12 @@ void ReduceTasks::setTasks() {
     const int64_t widest = inner * reducedCount_ >= 2 * kGrain && axes_.kept.outer() < 8 ? kColumns / 8 : kColumns;
     block_ = std::min(inner, reducedCount_ > 64 ? widest : kColumns);
   } else if (byRows_) {
-    block_ = std::min(inner, std::clamp<int64_t>(kGrain / std::max<int64_t>(1, axes_.reduced.inner()), 1, kColumns));
+    // Enough blocks for several threads where there is work for them.
+    constexpr int64_t kBlocks = 8, kLeast = 4;
+    const int64_t widest =
+        outputs_ * reducedCount_ >= 2 * kGrain ? std::max(kLeast, (outputs_ + kBlocks - 1) / kBlocks) : kColumns;
+    block_ = std::clamp<int64_t>(kGrain / std::max<int64_t>(1, axes_.reduced.inner()), 1, kColumns);
+    block_ = std::min({inner, block_, widest});
   }
   if (outputs_ == 0) {
     tasks_ = 0;
@@ -254,6 +259,10 @@ void ReduceTasks::store(const void* values, int64_t count, char* out, int64_t st
   if (widen_ != nullptr) {
     castFunction(computedIn_, type_)(made, nullptr, nullptr, narrow, size);
     from = narrow;
+  }
+  if (step == 1) {
+    std::memcpy(out, from, static_cast<size_t>(count * bytes_));
+    return;
   }
   for (int64_t k = 0; k < count; ++k)
     std::memcpy(out + k * step * bytes_, from + k * bytes_, static_cast<size_t>(bytes_));
