@@ -125,8 +125,8 @@ class AttentionInstance final : public runtime::KernelInstance {
     for (int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * padded_;
       const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
-      prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
-      sums[i] = functions_.softmax(row, columns);
+      const float factor = prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
+      sums[i] = functions_.softmax(row, columns, factor);
       if (!op_.emptyIsZero || sums[i] > 0) continue;
       std::fill(row, row + columns, 0.f);  // weights of 0, which still make NaN of an infinite value
       sums[i] = 1;
@@ -141,21 +141,27 @@ class AttentionInstance final : public runtime::KernelInstance {
     return std::max<int64_t>((keys + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
   }
 
-  // scale * score (capped) + mask of the keys that the row sees; the other columns are left out of the softmax.
-  void prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
+  // scale * score (capped) + mask of the keys that the row sees, or what gives that when multiplied by the factor that
+  // is returned; the other columns are left out of the softmax.
+  float prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
     auto factor = static_cast<float>(op_.scale);
     if (op_.softcap != 0) {
       functions_.capped(row, columns, static_cast<float>(op_.scale / op_.softcap), static_cast<float>(op_.softcap));
       factor = 1;
     }
     if (mask == nullptr) {
-      if (factor != 1) functions_.scale(row, keys, factor);
+      if (factor > 0) {
+        std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+        return factor;
+      }
+      functions_.scale(row, keys, factor);
     } else if (maskColumn_ == 1) {
-      for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t];
+      functions_.masked(row, mask, keys, factor);
     } else {
       for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t * maskColumn_];
     }
     std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+    return 1;
   }
 
   int64_t maskOffset(int64_t unit) const {
