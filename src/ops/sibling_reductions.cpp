@@ -1,3 +1,4 @@
+// Which operators are reductions of one tensor over the same axes.
 #include "ops/sibling_reductions.h"
 
 #include "ops/op/composite.h"

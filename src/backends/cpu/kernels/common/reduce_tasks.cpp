@@ -1,3 +1,4 @@
+// Reductions as tasks: which elements a task reads, and how it joins them.
 #include "backends/cpu/kernels/common/reduce_tasks.h"
 
 #include <algorithm>
