@@ -153,6 +153,7 @@ struct Join {
 };
 constexpr Join kJoins[] = {
     {"join_branches", &joinBranches, DeviceKind::kCpu},
+    {"join_reductions", &joinReductions, DeviceKind::kCpu},
     {"join_cast", &joinCast, DeviceKind::kGpu},
     {"join_pooling", &joinPooling, DeviceKind::kGpu},
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},

@@ -18,6 +18,9 @@ using Pays = std::function<bool(const graph::Graph& graph, std::span<const graph
 // Convolutions of one input, of one window and stride => composite{convolution, convolution, ...}, an output of each.
 int joinBranches(graph::Graph& graph, const Pays& pays);
 
+// max(x), min(x), .. over the same axes => composite{reduce, reduce, ..}(x), an output of each.
+int joinReductions(graph::Graph& graph, const Pays& pays);
+
 // convolution(cast(x), w) of an image of few channels => composite{cast, convolution}(x, w).
 int joinCast(graph::Graph& graph, const Pays& pays);
 

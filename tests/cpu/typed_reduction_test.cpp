@@ -75,6 +75,45 @@ TEST(TypedSoftmax, EveryTypeAndAxis) {
   }
 }
 
+// Both extremes of one tensor at once, in either order: with numbers that overflow where they are added, without
+// anything that is no number, with a NaN in each place.
+TEST(TypedReduction, BothExtremes) {
+  const auto check = [](HostTensor x, int axis, bool isReversed) {
+    Dims out = x.view().dims;
+    for (int at = 0; at < out.rank; ++at) out[at] = at == axis || axis < 0 ? 1 : out[at];
+    const auto axes = axis < 0 ? std::string("0,1") : std::to_string(axis);
+    const auto part = [&](const char* op) {
+      return fmt::format("{{reduce{{op={} axes=[{}] keepDims=true}} [0]}}", op, axes);
+    };
+    const auto shape = shapeText(out);
+    const auto line = fmt::format("  %y : f32{}, %z : f32{} = composite{{parts=[{},{}] outputs=[0,1]}}(%a) \"both\"\n",
+                                  shape, shape, part(isReversed ? "max" : "min"), part(isReversed ? "min" : "max"));
+    std::vector<HostTensor> inputs;
+    inputs.push_back(std::move(x));
+    expectKernelMatches(line, inputs, "composite", "cpu.reduction", 0);
+  };
+  for (const auto& dims :
+       {Dims{3, 5}, Dims{2, 16}, Dims{5, 17}, Dims{1, 133}, Dims{7, 1031}, Dims{300, 1000}, Dims{0, 7}, Dims{4, 0}}) {
+    for (const int axis : {-1, 0, 1}) {
+      check(variedTensor(DataType::kF32, dims, 5, false), axis, axis == 1);
+      check(variedTensor(DataType::kF32, dims, 5, true), axis, axis == 0);
+      if (HasFailure()) return;
+    }
+  }
+  for (const int64_t count : {17, 63, 64, 131}) {
+    auto x = variedTensor(DataType::kF32, Dims{1, count}, 5, false);
+    for (int64_t i = 0; i < count; ++i)
+      x.view().storeDouble(i, i % 2 == 0 ? 3e38 - 1e36 * static_cast<double>(i) : -INFINITY);
+    check(std::move(x), 1, false);
+    for (int64_t i = 0; i < count; ++i) {
+      auto y = variedTensor(DataType::kF32, Dims{1, count}, 5, false);
+      y.view().storeDouble(i, NAN);
+      check(std::move(y), 1, i % 2 == 0);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 // Rows with an infinity or a NaN are NaN throughout; -infinity is a masked element, whose share is 0.
 TEST(TypedSoftmax, NanAndInfinities) {
   for (const int64_t count : {3, 16, 35, 64}) {

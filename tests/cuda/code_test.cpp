@@ -20,6 +20,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/pointwise_reduce.h"
 #include "ops/op/recurrent.h"
+#include "ops/sibling_reductions.h"
 
 namespace tenon::test {
 namespace {
@@ -80,7 +81,8 @@ TEST(Code, EveryKernelCompilesForEveryChip) {
 }
 
 // Of the list only what has elements of four bits is left to the host, recurrent networks of which a pass of the CPU
-// alone makes such nodes, and convolutions of bytes, which a pass of GPUs writes as others.
+// alone makes such nodes, as it does of several reductions of one tensor, and convolutions of bytes, which a pass of
+// GPUs writes as others.
 TEST(Code, EveryOperatorHasAKernel) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
   for (const auto& file : caseFiles()) {
@@ -101,8 +103,9 @@ TEST(Code, EveryOperatorHasAKernel) {
       const auto* const recurrent = problem.op.as<ops::Recurrent>();
       const auto* const reduction = problem.op.as<ops::PointwiseReduce>();
       const bool isOfIntegers = reduction != nullptr && !isFloating(problem.outputs[0].dtype);
-      const bool isOfCpu =
-          (recurrent != nullptr && recurrent->takesInput) || isOfIntegers || problem.op.name() == "byte_convolution";
+      const bool areSiblings = problem.op.name() == "composite" && !ops::siblingReductions(problem.op).empty();
+      const bool isOfCpu = areSiblings || (recurrent != nullptr && recurrent->takesInput) || isOfIntegers ||
+                           problem.op.name() == "byte_convolution";
       EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }

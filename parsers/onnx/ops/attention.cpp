@@ -126,8 +126,6 @@ ParsedValues importRotaryEmbedding(OnnxNode& node) {
            fmt::format("num_heads = {} for a hidden size of {}; expected a divisor", heads, columns));
     }
     x = x.reshape({in[0], in[1], ParsedExtent::of(heads), ParsedExtent::of(columns / heads)});
-  } else {
-    x = x.transpose({0, 2, 1, 3});
   }
   Term cosines = node.term(1);
   Term sines = node.term(2);
@@ -140,11 +138,10 @@ ParsedValues importRotaryEmbedding(OnnxNode& node) {
     fail(FaultKind::kInvalidNode, fmt::format("rotary_embedding_dim = {}, but the caches have {} columns; expected {}",
                                               part, cosines.shape().back(), part / 2));
   }
-  const Term turned = rotate(x, cosines.unsqueeze({2}), sines.unsqueeze({2}), node.integer("interleaved", 0) != 0);
-  if (packed) {
-    return {turned.reshape(node.term(0).dims())};
-  }
-  return {turned.transpose({0, 2, 1, 3})};
+  const int64_t headAxis = packed ? 2 : 1;
+  const Term turned =
+      rotate(x, cosines.unsqueeze({headAxis}), sines.unsqueeze({headAxis}), node.integer("interleaved", 0) != 0);
+  return {packed ? turned.reshape(node.term(0).dims()) : turned};
 }
 
 // past_cache with `update` from write_indices[batch] on, along the axis.

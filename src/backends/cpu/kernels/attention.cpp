@@ -6,6 +6,8 @@
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/simd/attention_simd.h"
+#include "backends/cpu/kernels/simd/gemv_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/platform/threads.h"
 #include "core/strided.h"
 
@@ -13,6 +15,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 32;
+constexpr int64_t kFewRows = 2;               // of queries, which meet the keys where they lie
 constexpr double kOperationsPerThread = 4e5;  // below this a second thread costs more than it does
 
 // Rows of one head of one batch in q, k, v or the output.
@@ -62,6 +65,7 @@ class AttentionInstance final : public runtime::KernelInstance {
     }
     padded_ = wholeVectors(k_.rows);
     blocks_ = (q_.rows + kRowsPerBlock - 1) / kRowsPerBlock;
+    isFew_ = q_.rows <= kFewRows && q_.width > 0;
     const double operations =
         2.0 * static_cast<double>(units_ * q_.rows) * static_cast<double>(k_.rows * (q_.width + v_.width));
     const auto useful = static_cast<int64_t>(operations / kOperationsPerThread) + 1;
@@ -81,7 +85,7 @@ class AttentionInstance final : public runtime::KernelInstance {
         for (int64_t i = slot * total / slots_; i < (slot + 1) * total / slots_; ++i) {
           const int64_t unit = i / blocks_;
           const int64_t keys = unit / sharing_;
-          if (keys != packed)
+          if (keys != packed && !isFew_)
             packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(keys), scratch);
           packed = keys;
           block(arguments, unit, i % blocks_ * kRowsPerBlock, scratch);
@@ -93,11 +97,10 @@ class AttentionInstance final : public runtime::KernelInstance {
  private:
   // Keys with one column each; the columns beyond the keys are zero.
   void packKeys(const float* keys, float* to) const {
-    for (int64_t d = 0; d < q_.width; ++d) {
-      float* line = to + d * padded_;
-      for (int64_t t = 0; t < k_.rows; ++t) line[t] = keys[t * k_.step + d];
-      std::fill(line + k_.rows, line + padded_, 0.f);
-    }
+    transpose_(keys, static_cast<size_t>(k_.step), to, static_cast<size_t>(padded_), static_cast<size_t>(k_.rows),
+               static_cast<size_t>(q_.width));
+    for (int64_t d = 0; d < q_.width && k_.rows < padded_; ++d)
+      std::fill(to + d * padded_ + k_.rows, to + (d + 1) * padded_, 0.f);
   }
 
   void block(const runtime::LaunchArguments& arguments, int64_t unit, int64_t first, float* scratch) const {
@@ -112,13 +115,18 @@ class AttentionInstance final : public runtime::KernelInstance {
                     : nullptr;
     const int64_t seen = op_.causal ? std::min(first + rows, k_.rows) : k_.rows;  // by one of the rows
     const int64_t columns = wholeVectors(seen);
-    functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, columns, q_.width);
+    if (isFew_) {
+      const auto* k = static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(unit / sharing_);
+      for (int64_t i = 0; i < rows; ++i) dots_(k, k_.step, q + i * q_.step, q_.width, scores + i * padded_, seen);
+    } else {
+      functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, columns, q_.width);
+    }
     float sums[kRowsPerBlock];
     for (int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * padded_;
       const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
-      prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
-      sums[i] = functions_.softmax(row, columns);
+      const float factor = prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
+      sums[i] = functions_.softmax(row, columns, factor);
       if (!op_.emptyIsZero || sums[i] > 0) continue;
       std::fill(row, row + columns, 0.f);  // weights of 0, which still make NaN of an infinite value
       sums[i] = 1;
@@ -133,21 +141,27 @@ class AttentionInstance final : public runtime::KernelInstance {
     return std::max<int64_t>((keys + kScoreLanes - 1) / kScoreLanes, 1) * kScoreLanes;
   }
 
-  // scale * score (capped) + mask of the keys that the row sees; the other columns are left out of the softmax.
-  void prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
+  // scale * score (capped) + mask of the keys that the row sees, or what gives that when multiplied by the factor that
+  // is returned; the other columns are left out of the softmax.
+  float prepare(float* row, const float* mask, int64_t keys, int64_t columns) const {
     auto factor = static_cast<float>(op_.scale);
     if (op_.softcap != 0) {
       functions_.capped(row, columns, static_cast<float>(op_.scale / op_.softcap), static_cast<float>(op_.softcap));
       factor = 1;
     }
     if (mask == nullptr) {
-      if (factor != 1) functions_.scale(row, keys, factor);
+      if (factor > 0) {
+        std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+        return factor;
+      }
+      functions_.scale(row, keys, factor);
     } else if (maskColumn_ == 1) {
-      for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t];
+      functions_.masked(row, mask, keys, factor);
     } else {
       for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t * maskColumn_];
     }
     std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+    return 1;
   }
 
   int64_t maskOffset(int64_t unit) const {
@@ -172,6 +186,9 @@ class AttentionInstance final : public runtime::KernelInstance {
   int64_t padded_ = 0;   // keys, rounded up to whole vectors
   int64_t slots_ = 1;
   int64_t slotFloats_ = 0;
+  decltype(TransposeFunctions::transpose) transpose_ = transposeFunctions(sizeof(float)).transpose;
+  RowsTimesColumn dots_ = rowsTimesColumn();
+  bool isFew_ = false;
   bool empty_ = false;
 };
 

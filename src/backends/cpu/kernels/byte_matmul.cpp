@@ -131,7 +131,7 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     const bool transposed = kernel_.op.transposeA;
     constexpr int64_t kTogether = 16;  // rows of a job
     const int64_t all = countA_ * rows_;
-    runJobs((all + kTogether - 1) / kTogether, all * depth_ / 16, [&](int64_t job) {
+    runJobs((all + kTogether - 1) / kTogether, all * depth_ / 2, [&](int64_t job) {
       for (int64_t row = job * kTogether; row < std::min(all, (job + 1) * kTogether); ++row) {
         const int64_t matrix = row / rows_ * rows_ * depth_;
         const int64_t within = row % rows_;

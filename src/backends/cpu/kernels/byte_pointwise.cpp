@@ -57,7 +57,7 @@ class BytePointwiseInstance final : public runtime::KernelInstance {
     if (rows_ * width_ == 0) return;
     const int64_t blocks = (width_ + kBlock - 1) / kBlock;
     const int64_t together = std::max<int64_t>(1, kBlock / width_);  // rows of a job
-    runJobs((rows_ + together - 1) / together * blocks, rows_ * width_ / 4, [&](int64_t job) {
+    runJobs((rows_ + together - 1) / together * blocks, rows_ * width_, [&](int64_t job) {
       const int64_t first = job % blocks * kBlock;
       const int64_t count = std::min(kBlock, width_ - first);
       const int64_t begin = job / blocks * together;

@@ -36,10 +36,10 @@ class ByteSumsInstance final : public runtime::KernelInstance {
     if (outputs_ == 0) return;
     const auto* const x = static_cast<const uint8_t*>(arguments.inputs[0]);
     auto* const y = static_cast<float*>(arguments.outputs[0]);
-    if (!byColumns_) return runJobs(outputs_, outputs_ * count_ / 16, [&](int64_t i) { y[i] = rowOf(x + i * count_); });
+    if (!byColumns_) return runJobs(outputs_, outputs_ * count_, [&](int64_t i) { y[i] = rowOf(x + i * count_); });
     constexpr auto kColumns = static_cast<int64_t>(kByteColumns);
     const int64_t chunks = (channels_ + kColumns - 1) / kColumns;
-    runJobs(outputs_ / channels_ * chunks, outputs_ * count_ / 8, [&](int64_t job) {
+    runJobs(outputs_ / channels_ * chunks, outputs_ * count_, [&](int64_t job) {
       const int64_t first = job % chunks * kColumns;
       const int64_t at = job / chunks * channels_;
       columns(x + at * count_ + first, std::min(kColumns, channels_ - first), y + at + first);

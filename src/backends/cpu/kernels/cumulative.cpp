@@ -17,6 +17,7 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlock = kScanColumns;  // columns, or elements of a line
+constexpr int64_t kFew = 8;               // columns, whose sums stay in registers
 constexpr int64_t kHalfBlock = 1024;      // columns of halves, whose sums stay in the first cache
 
 // Floating types are summed in double; integers wrap in 64 bits, then saturate.
@@ -49,6 +50,33 @@ void scanLine(const T* x, T* y, int64_t count, int64_t step, bool exclusive, Sum
     const auto before = sum;
     sum = plus(sum, value);
     y[i * step] = stored<T>(exclusive ? before : sum);
+  }
+}
+
+// Rows of so few columns that all sums stay in registers.
+template <typename T, size_t kColumns>
+void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive) {
+  SumOf<T> sums[kColumns] = {};
+  for (int64_t r = 0; r < rows; ++r, x += step, y += step) {
+    for (size_t k = 0; k < kColumns; ++k) {
+      const auto before = sums[k];
+      sums[k] = plus(sums[k], static_cast<SumOf<T>>(x[k]));
+      y[k] = stored<T>(exclusive ? before : sums[k]);
+    }
+  }
+}
+// Whether there are few columns.
+template <typename T>
+bool scanFew(const T* x, T* y, int64_t rows, int64_t width, int64_t step, bool exclusive) {
+  switch (width) {
+    case 2: return scanColumns<T, 2>(x, y, rows, step, exclusive), true;
+    case 3: return scanColumns<T, 3>(x, y, rows, step, exclusive), true;
+    case 4: return scanColumns<T, 4>(x, y, rows, step, exclusive), true;
+    case 5: return scanColumns<T, 5>(x, y, rows, step, exclusive), true;
+    case 6: return scanColumns<T, 6>(x, y, rows, step, exclusive), true;
+    case 7: return scanColumns<T, 7>(x, y, rows, step, exclusive), true;
+    case 8: return scanColumns<T, 8>(x, y, rows, step, exclusive), true;
+    default: return false;
   }
 }
 
@@ -98,7 +126,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     const int64_t blocks = (inner_ + block - 1) / block;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;
-    runJobs(outer_ * blocks, outer_ * extent_ * inner_, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * block;
       const int64_t at = job / blocks * extent_ * inner_ + first + column;
       const int64_t width = std::min(block, inner_ - column);
@@ -111,6 +139,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
         sum = {};
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
       }
+      if (inner_ <= kFew && scanFew(x + at, y + at, extent_, width, step, op_.exclusive)) return;
       scanFunctions(type_).sums(x + at, y + at, static_cast<size_t>(extent_), static_cast<size_t>(width), step,
                                 op_.exclusive);
     });
@@ -123,7 +152,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
     const int64_t blocks = (inner_ + kHalfBlock - 1) / kHalfBlock;
-    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 2, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kHalfBlock;
       const int64_t at = job / blocks * extent_ * inner_ + column;
       if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);

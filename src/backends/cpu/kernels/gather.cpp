@@ -11,6 +11,9 @@
 namespace tenon::backends::cpu {
 namespace {
 
+// What a pick costs, as runJobs counts: a row costs its bytes.
+constexpr int64_t kPickWork = 8, kRowWork = 64;
+
 // to[i * Parts + p] = from[p * part + i]: a channel shuffle or some of one, in a form that compilers make vectors of.
 template <int Parts>
 void interleave(const uint32_t* __restrict from, uint32_t* __restrict to, int64_t count, int64_t part) {
@@ -93,7 +96,7 @@ class GatherInstance final : public runtime::KernelInstance {
   template <typename T>
   void elements(const char* in, char* out) const {
     constexpr int64_t kPicks = 16384;
-    eachPiece(kPicks, outer_ * picks_, [&](int64_t o, int64_t first, int64_t end) {
+    eachPiece(kPicks, outer_ * picks_ * kPickWork, [&](int64_t o, int64_t first, int64_t end) {
       const T* const from = reinterpret_cast<const T*>(in) + o * fromStep_;
       T* const to = reinterpret_cast<T*>(out) + o * toStep_;
       for (int64_t k = first; k < end; ++k) to[k] = from[indices_[static_cast<size_t>(k)]];
@@ -104,7 +107,7 @@ class GatherInstance final : public runtime::KernelInstance {
     const int64_t parts = interleavedParts();
     if (parts == 0) return elements<uint32_t>(in, out);
     const int64_t part = indices_[1] - indices_[0];
-    runJobs(outer_, outer_ * picks_, [&](int64_t o) {
+    runJobs(outer_, outer_ * picks_ * 4, [&](int64_t o) {
       const auto* from = reinterpret_cast<const uint32_t*>(in) + o * fromStep_ + indices_[0];
       auto* to = reinterpret_cast<uint32_t*>(out) + o * toStep_;
       if (parts == 2) return interleave<2>(from, to, picks_ / 2, part);
@@ -115,7 +118,7 @@ class GatherInstance final : public runtime::KernelInstance {
 
   void rows(const char* in, char* out) const {
     constexpr int64_t kBytes = 1 << 16;
-    eachPiece(std::max<int64_t>(1, kBytes / rowBytes_), outer_ * picks_ * std::max<int64_t>(1, rowBytes_ / 16),
+    eachPiece(std::max<int64_t>(1, kBytes / rowBytes_), outer_ * picks_ * std::max<int64_t>(kRowWork, rowBytes_),
               [&](int64_t o, int64_t first, int64_t end) {
                 const char* const from = in + o * fromStep_ * rowBytes_;
                 char* const to = out + o * toStep_ * rowBytes_;

@@ -13,6 +13,9 @@
 namespace tenon::backends::cpu {
 namespace {
 
+// What a pick costs, as runJobs counts: a row costs its bytes.
+constexpr int64_t kPickWork = 12, kRowWork = 64;
+
 class GatherElementsInstance final : public runtime::KernelInstance {
  public:
   explicit GatherElementsInstance(const ops::Gather& op) : op_(op) {}
@@ -55,7 +58,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t width = indices_[rank - 1];
     const int64_t indexBytes = bits(indexType_) / 8;
     const auto pick = pickFunctions(bytes_, indexType_);
-    runJobs(count_ / width, count_ * 4, [&](int64_t row) {
+    runJobs(count_ / width, count_ * kPickWork, [&](int64_t row) {
       int64_t from = 0;
       int64_t rest = row;
       for (int at = rank - 2; at >= 0; --at) {
@@ -103,7 +106,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t batchSize = data_.count(batch, data_.rank);
     const int64_t all = indices_.count(0, indices_.rank - 1);
     constexpr int64_t kRows = 256;
-    runJobs((all + kRows - 1) / kRows, all * std::max<int64_t>(4, rowBytes / 16), [&](int64_t job) {
+    runJobs((all + kRows - 1) / kRows, all * std::max<int64_t>(kRowWork, rowBytes), [&](int64_t job) {
       for (int64_t row = job * kRows; row < std::min(all, (job + 1) * kRows); ++row) {
         int64_t from = row / picks * batchSize;
         bool inside = true;
@@ -127,7 +130,7 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const auto pick = pickFunctions(bytes, indexType_);
     constexpr int64_t kPicks = 16384;  // of a job
     const int64_t pieces = (picks + kPicks - 1) / kPicks;
-    runJobs(data_.count(0, axis) * pieces, count_, [&](int64_t job) {
+    runJobs(data_.count(0, axis) * pieces, count_ * kPickWork, [&](int64_t job) {
       const int64_t row = job / pieces;
       const int64_t first = job % pieces * kPicks;
       const char* const places = static_cast<const char*>(indices) + (row / outer * picks + first) * indexBytes;

@@ -35,7 +35,7 @@ class IntegerProductsInstance final : public runtime::KernelInstance {
     if (outputs_ == 0) return;
     const int64_t inner = loops_.kept.inner();
     const int64_t blocks = (inner + kBlock - 1) / kBlock;
-    runJobs(loops_.kept.outer() * blocks, outputs_ * std::max<int64_t>(reduced_, 1), [&](int64_t job) {
+    runJobs(loops_.kept.outer() * blocks, outputs_ * std::max<int64_t>(reduced_, 1) * 2, [&](int64_t job) {
       const int64_t first = job % blocks * kBlock;
       const int64_t count = std::min(kBlock, inner - first);
       int64_t offsets[3];

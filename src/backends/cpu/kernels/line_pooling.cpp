@@ -129,15 +129,23 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   }
 
   struct Place {
-    const char* plane = nullptr;
+    int64_t plane = 0;  // its first element
     Range z, rows;
     float depthFactor = 0, factor = 0;  // of averages
   };
-  Place placeOf(const char* x, int64_t line) const {
+  // Lines of results and what they read, of which element `origin` stands at `base`.
+  struct Group {
+    std::span<const Place> places;
+    const char* base = nullptr;
+    int64_t origin = 0;
+    int64_t bytes = 4;
+    VectorFunction widen = nullptr;  // where they are halves
+  };
+  Place placeOf(int64_t line) const {
     const auto& [depth, height, width] = axes_;
     const int64_t plane = line / (depth.out * height.out);
     const int64_t z = line / height.out % depth.out;
-    Place place{x + plane * depth.in * height.in * width.in * bytes_, ranges_[0][static_cast<size_t>(z)], {}};
+    Place place{plane * depth.in * height.in * width.in, ranges_[0][static_cast<size_t>(z)], {}};
     if (!factors_[0].empty()) place.depthFactor = factors_[0][static_cast<size_t>(z)];
     return place;
   }
@@ -149,28 +157,46 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     for (int64_t line = begin, row = begin % height.out; line < end; ++line, ++row) {
       if (line == begin || row == height.out) {
         row = line % height.out;
-        place = placeOf(x, line);
+        place = placeOf(line);
       }
       place.rows = ranges_[1][static_cast<size_t>(row)];
       if (!factors_[1].empty()) place.factor = place.depthFactor * factors_[1][static_cast<size_t>(row)];
       places[static_cast<size_t>(line - begin)] = place;
     }
-    const std::span<const Place> group(places.data(), static_cast<size_t>(end - begin));
+    alignas(64) float wide[kWideRows * kLine];
+    const Group group = widened({{places.data(), static_cast<size_t>(end - begin)}, x, 0, bytes_, widen_}, wide);
     char* const to = y + begin * width.out * bytes_;
     const int64_t most = std::max<int64_t>(1, (kLine - width.reach()) / width.stride + 1);
     for (int64_t first = 0; first < width.out; first += most)
       chunk(group, first, std::min(most, width.out - first), to + first * bytes_);
   }
 
+  // What lies in one piece and is short is widened at once.
+  Group widened(const Group& group, float* wide) const {
+    if (group.widen == nullptr || axes_[0].in != 1) return group;
+    // Rows that stand apart may end in front of those of the line before.
+    int64_t begin = std::numeric_limits<int64_t>::max();
+    int64_t end = 0;
+    for (const auto& place : group.places) {
+      if (place.rows.cells == 0) continue;
+      begin = std::min(begin, place.plane + place.rows.begin * axes_[2].in);
+      end = std::max(end, place.plane + place.rows.end * axes_[2].in);
+    }
+    if (end <= begin) return group;
+    if (end - begin > kWideRows * kLine) return group;
+    group.widen(group.base + begin * group.bytes, nullptr, nullptr, wide, static_cast<size_t>(end - begin));
+    return {group.places, reinterpret_cast<const char*>(wide), begin, sizeof(float), nullptr};
+  }
+
   // Results `first` to `first + count` of each line; there are several lines only where that is all of them.
-  void chunk(std::span<const Place> group, int64_t first, int64_t count, char* to) const {
+  void chunk(const Group& group, int64_t first, int64_t count, char* to) const {
     alignas(64) char highest[kLine * sizeof(float)];
     alignas(64) float sums[kLine];
     const bool direct = op_.type != ops::PoolingType::kMaxAverageBlend && narrow_ == nullptr;
     const bool isMax = op_.type == ops::PoolingType::kMax;
     if (direct) return pool(isMax ? maximum_ : sum_, group, first, count, to);
     if (op_.type != ops::PoolingType::kAverage) pool(maximum_, group, first, count, highest);
-    const int64_t all = count * static_cast<int64_t>(group.size());
+    const int64_t all = count * static_cast<int64_t>(group.places.size());
     if (!isMax) pool(sum_, group, first, count, reinterpret_cast<char*>(sums));
     if (op_.type == ops::PoolingType::kMaxAverageBlend) {
       const auto blend = static_cast<float>(op_.blend);
@@ -186,8 +212,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   }
 
   // Lines of results behind each other.
-  void pool(const LinePoolFunctions& functions, std::span<const Place> group, int64_t first, int64_t count,
-            char* out) const {
+  void pool(const LinePoolFunctions& functions, const Group& group, int64_t first, int64_t count, char* out) const {
     const auto& width = axes_[2];
     const int64_t begin = first * width.stride - width.before;
     const int64_t span = (count - 1) * width.stride + width.reach();
@@ -195,26 +220,27 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
     alignas(64) char joined[(static_cast<size_t>(kLine) + kLineSlack) * sizeof(float)];
     std::array<bool, kMostLines> hasNan{};
-    for (size_t g = 0; g < group.size(); ++g) {
+    for (size_t g = 0; g < group.places.size(); ++g) {
       char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
       // What is joined may write behind its end, where what comes next is filled or joined.
       if (left > 0) functions.fill(line, static_cast<size_t>(left));
-      hasNan[g] =
-          join(functions, group[g], begin + left, static_cast<size_t>(right - left), line + left * computedBytes_);
+      hasNan[g] = join(functions, group, group.places[g], begin + left, static_cast<size_t>(right - left),
+                       line + left * computedBytes_);
       if (span > right) functions.fill(line + right * computedBytes_, static_cast<size_t>(span - right));
     }
-    functions.fill(joined + static_cast<int64_t>(group.size()) * span * computedBytes_, kLineSlack);
-    for (size_t g = 0; g < group.size(); ++g) {
+    functions.fill(joined + static_cast<int64_t>(group.places.size()) * span * computedBytes_, kLineSlack);
+    for (size_t g = 0; g < group.places.size(); ++g) {
       functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
                       {static_cast<size_t>(width.window), static_cast<size_t>(width.step)},
                       static_cast<size_t>(width.stride), out + static_cast<int64_t>(g) * count * computedBytes_,
                       static_cast<size_t>(count), factors_[2].empty() ? nullptr : factors_[2].data() + first,
-                      group[g].factor);
+                      group.places[g].factor);
     }
   }
 
   // The rows of a window, `count` elements of each from column `column` on; whether one of them is NaN.
-  bool join(const LinePoolFunctions& functions, const Place& place, int64_t column, size_t count, char* to) const {
+  bool join(const LinePoolFunctions& functions, const Group& group, const Place& place, int64_t column, size_t count,
+            char* to) const {
     if (count == 0) return false;
     constexpr size_t kMostRows = 32;            // at a time
     alignas(64) float wide[kWideRows * kLine];  // halves: several rows where they are short
@@ -233,9 +259,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     };
     for (int64_t d = place.z.begin; d < place.z.end; d += axes_[0].step) {
       for (int64_t r = place.rows.begin; r < place.rows.end; r += axes_[1].step) {
-        const void* from = place.plane + ((d * axes_[1].in + r) * axes_[2].in + column) * bytes_;
-        if (widen_ != nullptr) {
-          widen_(from, nullptr, nullptr, wide + widened, count);
+        const int64_t at = place.plane + (d * axes_[1].in + r) * axes_[2].in + column;
+        const void* from = group.base + (at - group.origin) * group.bytes;
+        if (group.widen != nullptr) {
+          group.widen(from, nullptr, nullptr, wide + widened, count);
           from = wide + widened;
           widened += count;
         }

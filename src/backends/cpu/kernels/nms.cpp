@@ -86,7 +86,8 @@ class NmsInstance final : public runtime::KernelInstance {
 
  private:
   static constexpr int64_t kBlock = 8192;       // pairs that a thread looks through at a time
-  static constexpr int64_t kSortedFirst = 256;  // candidates of a class; then as many more as there were
+  static constexpr int64_t kSortedLeast = 32;   // candidates of a class ...
+  static constexpr int64_t kSortedFirst = 256;  // ... and at most; then as many more as there were
 
   struct Limits {
     int64_t perClass = 0;
@@ -148,7 +149,8 @@ class NmsInstance final : public runtime::KernelInstance {
       }
       uint64_t* to = s.keys + first;
       for (int64_t i = first; i < end; ++i) {
-        if (values[i] > threshold) *to++ = keyOf(values[i], static_cast<uint32_t>(i));
+        *to = keyOf(values[i], static_cast<uint32_t>(i));
+        to += values[i] > threshold ? 1 : 0;
       }
       s.counts[block] = to - (s.keys + first);
     });
@@ -184,9 +186,10 @@ class NmsInstance final : public runtime::KernelInstance {
     size_t compared = 0;
     int64_t selected = 0;
     int64_t sorted = 0;  // so many of the candidates are in order: the best ones
+    const int64_t sortedFirst = std::clamp(2 * std::min(limits.perClass, kSortedFirst), kSortedLeast, kSortedFirst);
     for (int64_t at = 0; at < count && selected < limits.perClass; ++at) {
       if (at == sorted) {
-        const int64_t more = std::min(count - at, std::max(kSortedFirst, at));
+        const int64_t more = std::min(count - at, std::max(sortedFirst, at));
         if (more < count - at) std::nth_element(candidates + at, candidates + at + more, candidates + count);
         std::sort(candidates + at, candidates + at + more);
         sorted += more;

@@ -35,11 +35,11 @@ class NonZeroInstance final : public runtime::KernelInstance {
     auto* const firsts = static_cast<int64_t*>(arguments.workspace);  // column of each block
     const int64_t blocks = blocks_.blocks();
     if (blocks > 1)
-      runJobs(blocks, blocks_.elements(), [&](int64_t block) { firsts[block + 1] = blocks_.countIn(x, block); });
+      runJobs(blocks, blocks_.elements() * 2, [&](int64_t block) { firsts[block + 1] = blocks_.countIn(x, block); });
     firsts[0] = 0;
     for (int64_t block = 1; block < blocks; ++block) firsts[block] += firsts[block - 1];
     int64_t end = 0;  // of the last block, which is not counted alone
-    runJobs(blocks, blocks_.elements() * 2, [&](int64_t block) {
+    runJobs(blocks, blocks_.elements() * 16, [&](int64_t block) {
       const int64_t last = writeBlock(x, y, block, firsts[block]);
       if (block == blocks - 1) end = last;
     });

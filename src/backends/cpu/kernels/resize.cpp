@@ -22,6 +22,7 @@ constexpr int64_t kGrain = 8192;
 struct Pass {
   int64_t outer = 1, in = 1, out = 1, inner = 1;
   int64_t step = 1;            // floats from one row of `inner` of the result to the next
+  size_t at = 0;               // the axis, in the order of memory
   std::vector<int32_t> first;  // per output position, where its taps begin; one more at the end
   std::vector<int64_t> indices;
   std::vector<float> weights;
@@ -29,6 +30,40 @@ struct Pass {
     int64_t begin, end, taps;
   };
   std::vector<Run> runs;  // of positions with as many taps
+
+  // Where positions in turns have different numbers of taps, all get as many: the first one is taken as two halves,
+  // whose sum is the same to the bit.
+  void evenOut() {
+    constexpr size_t kShort = 8;  // positions of a run
+    if (runs.size() * kShort < static_cast<size_t>(out)) return;
+    const auto longest = std::max_element(runs.begin(), runs.end(), [](auto& a, auto& b) { return a.taps < b.taps; });
+    const auto most = static_cast<size_t>(longest->taps);
+    std::vector<int64_t> allIndices;
+    std::vector<float> allWeights;
+    for (size_t o = 0; o < static_cast<size_t>(out); ++o) {
+      const auto begin = static_cast<size_t>(first[o]);
+      const auto end = static_cast<size_t>(first[o + 1]);
+      const size_t missing = most - (end - begin);
+      // w / 4, w / 4, w / 2 and so on: each sum on the way is the next weight.
+      float weight = weights[begin];
+      for (size_t i = 0; i < missing; ++i) weight /= 2;
+      for (size_t i = 0; i < missing; ++i) {
+        allIndices.push_back(indices[begin]);
+        allWeights.push_back(weight);
+        if (i > 0) weight *= 2;
+      }
+      first[o] = static_cast<int32_t>(o * most);
+      allIndices.insert(allIndices.end(), indices.begin() + static_cast<std::ptrdiff_t>(begin),
+                        indices.begin() + static_cast<std::ptrdiff_t>(end));
+      allWeights.push_back(missing == 0 ? weights[begin] : weights[begin] / 2);
+      allWeights.insert(allWeights.end(), weights.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+                        weights.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    first.back() = static_cast<int32_t>(allIndices.size());
+    indices = std::move(allIndices);
+    weights = std::move(allWeights);
+    runs = {{0, out, static_cast<int64_t>(most)}};
+  }
 
   void findRuns() {
     for (int64_t o = 0; o < out; ++o) {
@@ -162,12 +197,18 @@ class ResizeInstance final : public runtime::KernelInstance {
       pass.first.push_back(static_cast<int32_t>(pass.indices.size()));
       if (isIdentity(pass) && !spreads) continue;
       pass.findRuns();
-      pass.outer = product(extents, 0, at);
-      pass.inner = product(extents, at + 1, extents.size());
-      pass.step = spreads ? y.pitch : pass.inner;
-      extents[at] = pass.out;
-      half_ = std::max(half_, product(extents, 0, extents.size()));
+      pass.at = at;
+      pass.step = spreads ? y.pitch : 0;
       passes_.push_back(std::move(pass));
+    }
+    orderPasses(order.size());
+    for (auto& pass : passes_) {
+      pass.outer = product(extents, 0, pass.at);
+      pass.inner = product(extents, pass.at + 1, extents.size());
+      if (pass.step == 0) pass.step = pass.inner;
+      if (pass.inner == 1 && pass.step == 1) pass.evenOut();
+      extents[pass.at] = pass.out;
+      half_ = std::max(half_, product(extents, 0, extents.size()));
     }
     // Halves and bytes go through f32 as a whole.
     wide_ = passes_.size() > 1 ? half_ * 2 : 0;
@@ -190,6 +231,18 @@ class ResizeInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // The innermost axis, which is computed element by element, comes first where the others make the tensor larger.
+  void orderPasses(size_t rank) {
+    double growth = 1;
+    bool spreads = false;
+    for (const auto& pass : passes_) {
+      spreads = spreads || pass.step != 0;
+      if (pass.at + 1 != rank) growth *= static_cast<double>(pass.out) / static_cast<double>(pass.in);
+    }
+    if (growth > 1 && !spreads && passes_.size() > 1 && passes_.back().at + 1 == rank)
+      std::rotate(passes_.begin(), passes_.end() - 1, passes_.end());
+  }
+
   static void convert(VectorFunction function, const void* from, int64_t fromBytes, void* to, int64_t toBytes,
                       int64_t count) {
     platform::parallelFor(count, kGrain, [&](int64_t begin, int64_t end) {

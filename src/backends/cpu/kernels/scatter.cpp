@@ -38,9 +38,9 @@ class ScatterInstance final : public runtime::KernelInstance {
 
  private:
   void copyData(const char* from, char* to) const {
-    constexpr int64_t kPiece = 1 << 18;
+    constexpr int64_t kPiece = 1 << 16;
     const int64_t bytes = data_.count() * elementBytes_;
-    runJobs((bytes + kPiece - 1) / kPiece, bytes / 16, [&](int64_t i) {
+    runJobs((bytes + kPiece - 1) / kPiece, bytes, [&](int64_t i) {
       std::memcpy(to + i * kPiece, from + i * kPiece, static_cast<size_t>(std::min(kPiece, bytes - i * kPiece)));
     });
   }
@@ -62,24 +62,27 @@ class ScatterInstance final : public runtime::KernelInstance {
     const int64_t rowBytes = data_.count(length, data_.rank) * elementBytes_;
     const int64_t rows = indices_.count(0, indices_.rank - 1);
     if (rowBytes == 0) return;
-    const auto each = [&](auto copyRow) {
+    const auto each = [&](int64_t first, auto copyRow) {
       for (int64_t row = 0; row < rows; ++row) {
         int64_t to = 0;
         for (int k = 0; k < length; ++k) to += place(indices, row * length + k, k) * strides[static_cast<size_t>(k)];
-        copyRow(out + to * elementBytes_, updates + row * rowBytes);
+        copyRow(out + to * elementBytes_ + first, updates + row * rowBytes + first);
       }
     };
-    if (rowBytes == 4) {
-      each([](char* to, const char* from) { std::memcpy(to, from, 4); });
-    } else if (rowBytes == 8) {
-      each([](char* to, const char* from) { std::memcpy(to, from, 8); });
-    } else {
-      each([&](char* to, const char* from) { std::memcpy(to, from, static_cast<size_t>(rowBytes)); });
-    }
+    if (rowBytes == 4) return each(0, [](char* to, const char* from) { std::memcpy(to, from, 4); });
+    if (rowBytes == 8) return each(0, [](char* to, const char* from) { std::memcpy(to, from, 8); });
+    // The last of the rows that meet in a place stays: each thread writes a part of all rows.
+    constexpr int64_t kPart = 1 << 11;
+    const int64_t parts = std::max<int64_t>(1, rowBytes / kPart);
+    runJobs(parts, rows * rowBytes, [&](int64_t part) {
+      const int64_t first = part * kPart;
+      const auto bytes = static_cast<size_t>(part + 1 == parts ? rowBytes - first : kPart);
+      each(first, [&](char* to, const char* from) { std::memcpy(to, from, bytes); });
+    });
   }
 
-  // Updates by rows of the last axis. A job has all that may meet in one element, in its order: the lines along the
-  // axis of some columns.
+  // Updates by rows of the last axis. A job has all that may meet in one element, in its order: lines along the axis,
+  // beside each other on the last one.
   template <typename T, typename Index>
   void writeElements(const Index* indices, const T* updates, T* out) const {
     const int last = indices_.rank - 1;
@@ -88,14 +91,18 @@ class ScatterInstance final : public runtime::KernelInstance {
     const int64_t axisStride = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[last];
     if (indices_.count() == 0) return;
-    constexpr int64_t kColumns = 1024;
-    const int64_t chunks = axis == last ? 1 : (width + kColumns - 1) / kColumns;
-    const int64_t outer = axis == last ? indices_.count(0, last) : indices_.count(0, axis);
-    const int64_t rows = indices_.count() / width / outer;  // of a job
-    runJobs(outer * chunks, indices_.count() * 4, [&](int64_t job) {
-      const int64_t first = job % chunks * kColumns;
-      const int64_t end = axis == last ? width : std::min(width, first + kColumns);
-      for (int64_t row = job / chunks * rows; row < (job / chunks + 1) * rows; ++row) {
+    const bool isLast = axis == last;
+    const int64_t outer = indices_.count(0, axis);
+    const int64_t middle = isLast ? 1 : indices_.count(axis + 1, last);
+    const int64_t rows = isLast ? 1 : indices_[axis];  // of a job
+    constexpr int64_t kColumns = 1024, kLine = 64, kJobs = 32;
+    const int64_t columns = isLast ? width : std::clamp(outer * middle * width / kJobs, kLine, kColumns);
+    const int64_t chunks = (width + columns - 1) / columns;
+    runJobs(outer * middle * chunks, indices_.count() * 16, [&](int64_t job) {
+      const int64_t first = job % chunks * columns;
+      const int64_t end = std::min(width, first + columns);
+      const int64_t line = job / chunks / middle * rows * middle + job / chunks % middle;
+      for (int64_t row = line; row < line + rows * middle; row += middle) {
         int64_t to = 0;
         int64_t rest = row;
         for (int at = last - 1; at >= 0; --at) {
@@ -103,7 +110,7 @@ class ScatterInstance final : public runtime::KernelInstance {
           rest /= indices_[at];
         }
         const int64_t from = row * width;
-        if (axis == last) {
+        if (isLast) {
           for (int64_t i = first; i < end; ++i) out[to + place(indices, from + i, axis)] = updates[from + i];
         } else {
           for (int64_t i = first; i < end; ++i)

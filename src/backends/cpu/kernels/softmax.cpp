@@ -1,5 +1,5 @@
 // Softmax of f32, f16 and bf16 along one axis: by rows where it is contiguous, by vectors of columns where the axes
-// behind it are, else element by element.
+// behind it are, few columns by turning them into rows, else element by element.
 #include "ops/op/softmax.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels/common/axis_loops.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/simd/softmax_simd.h"
+#include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/platform/threads.h"
 
@@ -35,26 +36,31 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     step_ = own[axis];
     const auto& kept = axes_.kept;
     byColumns_ = step_ != 1 && kept.strides[1].back() == 1 && kept.inner() >= static_cast<int64_t>(kSoftmaxColumns);
+    // Few columns are turned into rows and back.
+    turns_ = step_ != 1 && !byColumns_ && kept.strides[1].back() == 1 && step_ == kept.inner() &&
+             extent_ >= static_cast<int64_t>(kSoftmaxColumns);
     // Rows that lie behind each other are one task.
     rowsJoin_ = step_ == 1 && (kept.inner() == 1 || kept.strides[1].back() == extent_);
     type_ = x.dtype;
     // Halves are computed in f32: rows that fit on the stack one by one, else all of them.
     const bool isHalf = type_ != DataType::kF32;
     wide_ = isHalf && (byColumns_ || step_ != 1 || extent_ > kLongestRow);
-    return wide_ ? static_cast<size_t>(count_) * 2 * sizeof(float) : 0;
+    return static_cast<size_t>(count_) * ((wide_ ? 2 : 0) + (turns_ ? 1 : 0)) * sizeof(float);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (count_ == 0) return;
+    auto* const memory = static_cast<float*>(arguments.workspace);
     if (!wide_) {
       if (type_ == DataType::kF32)
-        return compute(static_cast<const float*>(arguments.inputs[0]), static_cast<float*>(arguments.outputs[0]));
+        return compute(static_cast<const float*>(arguments.inputs[0]), static_cast<float*>(arguments.outputs[0]),
+                       memory);
       return halfRows(static_cast<const uint16_t*>(arguments.inputs[0]), static_cast<uint16_t*>(arguments.outputs[0]));
     }
-    auto* const from = static_cast<float*>(arguments.workspace);
+    float* const from = memory;
     float* const to = from + count_;
     convert(castFunction(type_, DataType::kF32), arguments.inputs[0], sizeof(uint16_t), from, sizeof(float));
-    compute(from, to);
+    compute(from, to, to + count_);
     convert(castFunction(DataType::kF32, type_), to, sizeof(float), arguments.outputs[0], sizeof(uint16_t));
   }
 
@@ -79,18 +85,24 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
     platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / extent_), [&](int64_t begin, int64_t end) {
-      alignas(64) float row[kLongestRow];
-      for (int64_t i = begin; i < end; ++i) {
+      alignas(64) float rows[kLongestRow];
+      const int64_t inner = axes_.kept.inner();
+      const int64_t most = std::max<int64_t>(1, kLongestRow / extent_);
+      for (int64_t i = begin; i < end;) {
+        const int64_t run = rowsJoin_ ? std::min({most, end - i, inner - i % inner}) : 1;
         const int64_t at = offsetOf(i);
-        widen(in + at, nullptr, nullptr, row, static_cast<size_t>(extent_));
-        rows_(row, row, 1, static_cast<size_t>(extent_));
-        narrow(row, nullptr, nullptr, out + at, static_cast<size_t>(extent_));
+        const auto count = static_cast<size_t>(run * extent_);
+        widen(in + at, nullptr, nullptr, rows, count);
+        rows_(rows, rows, static_cast<size_t>(run), static_cast<size_t>(extent_));
+        narrow(rows, nullptr, nullptr, out + at, count);
+        i += run;
       }
     });
   }
 
-  void compute(const float* in, float* out) const {
+  void compute(const float* in, float* out, float* turned) const {
     if (byColumns_) return computeColumns(in, out);
+    if (turns_) return computeTurned(in, out, turned);
     const int64_t inner = axes_.kept.inner();
     platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / extent_), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end;) {
@@ -124,6 +136,36 @@ class SoftmaxInstance final : public runtime::KernelInstance {
                           });
   }
 
+  void computeTurned(const float* in, float* out, float* turned) const {
+    const int64_t inner = axes_.kept.inner();
+    const int64_t outer = axes_.kept.outer();
+    constexpr int64_t kRows = 1024;  // of a piece
+    const int64_t pieces = (extent_ + kRows - 1) / kRows;
+    const auto transpose = transposeFunctions(sizeof(float)).transpose;
+    const auto each = [&](auto turn) {
+      platform::parallelFor(
+          outer * pieces, std::max<int64_t>(1, 16 * kGrain / (kRows * inner)), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+              int64_t offsets[2];
+              axes_.kept.offsets(i / pieces, offsets);
+              const int64_t first = i % pieces * kRows;
+              turn(offsets[1] + first * inner, i / pieces * extent_ * inner + first, std::min(kRows, extent_ - first));
+            }
+          });
+    };
+    const auto width = static_cast<size_t>(inner);
+    const auto length = static_cast<size_t>(extent_);
+    each([&](int64_t from, int64_t to, int64_t rows) {
+      transpose(in + from, width, turned + to, length, static_cast<size_t>(rows), width);
+    });
+    platform::parallelFor(outer * inner, std::max<int64_t>(1, kGrain / extent_), [&](int64_t begin, int64_t end) {
+      rows_(turned + begin * extent_, turned + begin * extent_, static_cast<size_t>(end - begin), length);
+    });
+    each([&](int64_t to, int64_t from, int64_t rows) {
+      transpose(turned + from, length, out + to, width, width, static_cast<size_t>(rows));
+    });
+  }
+
   void one(const float* in, float* out) const {
     float most = in[0];
     for (int64_t i = 1; i < extent_; ++i) most = std::max(most, in[i * step_]);
@@ -153,6 +195,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   int64_t step_ = 1;
   bool byColumns_ = false;
   bool rowsJoin_ = false;
+  bool turns_ = false;
   bool wide_ = false;  // halves by way of the workspace
 };
 

@@ -16,6 +16,8 @@
 namespace tenon::backends::cpu {
 namespace {
 
+constexpr int64_t kElementWork = 4;  // what an element costs at least, as runJobs counts: it costs its bytes
+
 // Where index i of an axis of extent n reads; n is above zero.
 int64_t locate(ops::SliceMode mode, int64_t i, int64_t n) {
   if (i >= 0 && i < n) return i;
@@ -99,7 +101,7 @@ class TableCopyInstance final : public runtime::KernelInstance {
     const int64_t rows = std::clamp<int64_t>(kPiece / std::max<int64_t>(1, rowBytes), 1, std::max<int64_t>(1, all));
     const int64_t pieces = (all + rows - 1) / rows;
     const int64_t lines = period_ == 0 ? 1 : outer_ / static_cast<int64_t>(tables_.back().size());
-    runJobs(pieces * lines, outer_ * width_ * std::max<int64_t>(1, bytes_ / 16), [&](int64_t job) {
+    runJobs(pieces * lines, outer_ * width_ * std::max<int64_t>(kElementWork, bytes_), [&](int64_t job) {
       const int64_t begin = job % pieces * rows;
       const int64_t end = std::min(all, begin + rows);
       if (period_ == 0) return copyRows(from, to, begin, end);

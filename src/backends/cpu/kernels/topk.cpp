@@ -116,10 +116,10 @@ class TopKInstance final : public runtime::KernelInstance {
     areShort_ = k_ == 1 && inner_ == 1 && extent_ <= kShortLine && computedIn_ == type_;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
-    topColumns_ =
-        k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ > 1 && extent_ <= std::numeric_limits<int32_t>::max()
-            ? topColumnsFunction(type_)
-            : nullptr;
+    topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ >= kFewColumns &&
+                          extent_ <= std::numeric_limits<int32_t>::max()
+                      ? topColumnsFunction(type_)
+                      : nullptr;
     isRanked_ = computedIn_ != DataType::kI64 && extent_ <= static_cast<int64_t>(kMostRanked) && k_ * 4 > extent_;
     if (topColumns_ != nullptr) return 0;
     if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
@@ -132,7 +132,7 @@ class TopKInstance final : public runtime::KernelInstance {
     if (areShort_) return bestOfShort(arguments);
     if (byColumns_) return bestOfColumns(arguments);
     if (topColumns_ != nullptr) return topOfColumns(arguments);
-    runJobs(jobs_, lines * extent_ * 2, [&](int64_t job) {
+    runJobs(jobs_, lines * extent_ * 16, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       const int64_t end = lines * (job + 1) / jobs_;
       for (int64_t line = lines * job / jobs_; line < end;) {
@@ -144,8 +144,9 @@ class TopKInstance final : public runtime::KernelInstance {
   }
 
  private:
-  static constexpr int64_t kMostJobs = 32;  // each has memory of its own
-  static constexpr int64_t kTogether = 16;  // lines side by side that are made contiguous
+  static constexpr int64_t kMostJobs = 32;   // each has memory of its own
+  static constexpr int64_t kFewColumns = 4;  // which do not fill vectors
+  static constexpr int64_t kTogether = 16;   // lines side by side that are made contiguous
   static constexpr int64_t kLongLine = 4096;
   static constexpr int64_t kShortLine = 32;
 
@@ -153,8 +154,7 @@ class TopKInstance final : public runtime::KernelInstance {
   void bestOfShort(const runtime::LaunchArguments& arguments) const {
     constexpr int64_t kLines = 128;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
-    auto* const out = static_cast<char*>(arguments.outputs[0]);
-    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 2, [&](int64_t job) {
+    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 8, [&](int64_t job) {
       const int64_t first = job * kLines;
       const auto count = static_cast<size_t>(std::min(kLines, outer_ - first));
       const auto extent = static_cast<size_t>(extent_);
@@ -163,11 +163,7 @@ class TopKInstance final : public runtime::KernelInstance {
       const char* const from = in + first * extent_ * bytes_;
       transpose_(from, extent, turned, count, count, extent);
       scan_.best(turned, extent, count, count, op_.largest, indices);
-      for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) {
-        std::memcpy(out + (first + i) * bytes_, from + (i * extent_ + indices[i]) * bytes_,
-                    static_cast<size_t>(bytes_));
-        storeInt(op_.indexType, arguments.outputs[1], first + i, indices[i]);
-      }
+      storeFirst(from, {extent_, 1}, indices, static_cast<int64_t>(count), arguments, first);
     });
   }
 
@@ -176,7 +172,6 @@ class TopKInstance final : public runtime::KernelInstance {
     constexpr auto kColumns = static_cast<int64_t>(kScanColumns);
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
-    auto* const out = static_cast<char*>(arguments.outputs[0]);
     const char* compared = in;
     if (isHalf_) {
       auto* const wide = static_cast<char*>(arguments.workspace);
@@ -189,7 +184,7 @@ class TopKInstance final : public runtime::KernelInstance {
       compared = wide;
     }
     const int64_t comparedBytes = isHalf_ ? static_cast<int64_t>(sizeof(float)) : bytes_;
-    runJobs(outer_ * blocks, outer_ * inner_ * extent_, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
       const int64_t first = job / blocks * extent_ * inner_ + column;
@@ -198,10 +193,7 @@ class TopKInstance final : public runtime::KernelInstance {
       int64_t indices[kScanColumns];
       scan_.best(compared + first * comparedBytes, static_cast<size_t>(extent_), static_cast<size_t>(count),
                  static_cast<size_t>(inner_), op_.largest, indices);
-      for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(out + (to + i) * bytes_, from + (indices[i] * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
-        storeInt(op_.indexType, arguments.outputs[1], to + i, indices[i]);
-      }
+      storeFirst(from, {1, inner_}, indices, count, arguments, to);
     });
   }
 
@@ -211,7 +203,7 @@ class TopKInstance final : public runtime::KernelInstance {
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
     auto* const out = static_cast<char*>(arguments.outputs[0]);
-    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 2, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 16, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
       const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
@@ -285,6 +277,30 @@ class TopKInstance final : public runtime::KernelInstance {
       storeBest(best, source, arguments, to, static_cast<int64_t*>(arguments.outputs[1]));
     } else {
       storeBest(best, source, arguments, to, static_cast<int32_t*>(arguments.outputs[1]));
+    }
+  }
+
+  // One element of each of some lines, and its index: elements from one line to the next, and along one.
+  struct LineSteps {
+    int64_t line, along;
+  };
+  void storeFirst(const char* from, LineSteps steps, const int64_t* indices, int64_t count,
+                  const runtime::LaunchArguments& arguments, int64_t to) const {
+    const auto values = [&]<typename Element>(Element) {
+      const auto* const source = reinterpret_cast<const Element*>(from);
+      auto* const target = static_cast<Element*>(arguments.outputs[0]) + to;
+      for (int64_t i = 0; i < count; ++i) target[i] = source[i * steps.line + indices[i] * steps.along];
+    };
+    switch (bytes_) {
+      case 1: values(uint8_t{}); break;
+      case 2: values(uint16_t{}); break;
+      case 4: values(uint32_t{}); break;
+      default: values(uint64_t{}); break;
+    }
+    if (op_.indexType == DataType::kI64) {
+      std::copy_n(indices, count, static_cast<int64_t*>(arguments.outputs[1]) + to);
+    } else {
+      std::copy_n(indices, count, static_cast<int32_t*>(arguments.outputs[1]) + to);
     }
   }
 

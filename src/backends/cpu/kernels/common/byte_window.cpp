@@ -235,7 +235,7 @@ void ByteImage::copy(const void* from, uint8_t zero, uint8_t* to) const {
   const int64_t rowBytes = padded[2] * pixelStep;
   const int64_t rows = batch * padded[0] * padded[1];
   const int64_t together = std::max<int64_t>(1, 4096 / std::max<int64_t>(rowBytes, 1));
-  runJobs((rows + together - 1) / together, rows * rowBytes / 8, [&](int64_t job) {
+  runJobs((rows + together - 1) / together, rows * rowBytes, [&](int64_t job) {
     for (int64_t row = job * together; row < std::min(rows, (job + 1) * together); ++row)
       copyRow(static_cast<const uint8_t*>(from), zero, to + row * rowBytes, row / padded[1] / padded[0],
               row / padded[1] % padded[0], row % padded[1]);

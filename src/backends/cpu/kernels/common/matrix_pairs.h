@@ -21,12 +21,12 @@ struct MatrixPairs {
 // `columns`: of the result.
 inline MatrixPairs matrixPairs(const ops::MatMul& op, const Dims& a, const Dims& b, const Dims& y, int64_t columns,
                                bool isOne = false) {
-  if ((isOne || b.rank == 2) && !op.transposeA)  // all rows meet the one matrix
-    return {{{0, 0}}, columns == 0 ? 0 : y.count() / columns, 1, 1};
   const auto leading = [](Dims dims) {
     dims.rank -= 2;
     return dims;
   };
+  if ((isOne || leading(b).count() == 1) && !op.transposeA)  // all rows meet the one matrix
+    return {{{0, 0}}, columns == 0 ? 0 : y.count() / columns, 1, 1};
   MatrixPairs result{{}, y[y.rank - 2], leading(a).count(), leading(b).count()};
   const auto aStrides = ops::broadcastStrides(leading(a), leading(y));
   const auto bStrides = ops::broadcastStrides(leading(b), leading(y));

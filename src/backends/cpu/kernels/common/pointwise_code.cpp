@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "backends/cpu/kernels/common/pointwise_forms.h"
+#include "backends/cpu/kernels/simd/quantize_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 #include "core/error.h"
 
@@ -20,47 +22,6 @@ using ops::ScalarOp;
 bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
 DataType computedIn(DataType type) { return isHalf(type) ? DataType::kF32 : type; }
 
-// Whether the literal, truncated and saturated to 64 bits as the reference does, is a value of the type.
-bool holds(DataType type, double value) {
-  const double whole = std::isnan(value) ? 0 : std::trunc(value);
-  switch (type) {
-    case DataType::kI32: return whole >= -0x1p31 && whole < 0x1p31;
-    case DataType::kI8: return whole >= -128 && whole < 128;
-    case DataType::kU8: return whole >= 0 && whole < 256;
-    case DataType::kBool: return whole == 0 || whole == 1;
-    default: return true;
-  }
-}
-
-bool isLogical(ScalarOp op) {
-  return op == ScalarOp::k_and || op == ScalarOp::k_or || op == ScalarOp::k_xor || op == ScalarOp::k_not;
-}
-
-// A product that one sum alone reads is computed with it. The product's instruction stays, unused.
-ScalarExpr joinProducts(ScalarExpr expr, std::span<const int64_t> results) {
-  std::vector<int> uses(expr.instructions.size(), 0);
-  for (const int64_t result : results) ++uses.at(static_cast<size_t>(result));
-  for (const auto& instruction : expr.instructions) {
-    for (int i = 0; i < ops::row(instruction.op).arity; ++i) {
-      const auto& argument = instruction.arguments[static_cast<size_t>(i)];
-      if (argument.kind == ScalarArgument::Kind::kResult) ++uses.at(static_cast<size_t>(argument.index));
-    }
-  }
-  for (auto& instruction : expr.instructions) {
-    if (instruction.op != ScalarOp::k_add) continue;
-    for (size_t side = 0; side < 2; ++side) {
-      const auto factor = instruction.arguments[side];
-      if (factor.kind != ScalarArgument::Kind::kResult || uses[static_cast<size_t>(factor.index)] != 1) continue;
-      const auto& product = expr.instructions[static_cast<size_t>(factor.index)];
-      if (product.op != ScalarOp::k_mul) continue;
-      instruction.op = ScalarOp::k_fma;
-      instruction.arguments = {product.arguments[0], product.arguments[1], instruction.arguments[1 - side]};
-      break;
-    }
-  }
-  return expr;
-}
-
 // Where a value stands: in its own type, and in the type that it is computed in. -1: not there yet.
 struct Value {
   DataType type = DataType::kF32;
@@ -69,26 +30,13 @@ struct Value {
   int truth = -1;  // of a number that was cast from a truth value: that, as any byte but 0
 };
 
-constexpr bool isCommutative(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::k_add:
-    case ScalarOp::k_mul:
-    case ScalarOp::k_min:
-    case ScalarOp::k_max:
-    case ScalarOp::k_and:
-    case ScalarOp::k_or:
-    case ScalarOp::k_xor:
-    case ScalarOp::k_bit_and:
-    case ScalarOp::k_bit_or:
-    case ScalarOp::k_bit_xor:
-    case ScalarOp::k_equal: return true;
-    default: return false;
-  }
-}
-
-// The operator whose value is the same with its operands in the other order.
-constexpr ScalarOp mirrored(ScalarOp op) {
-  return op == ScalarOp::k_greater ? ScalarOp::k_less : op == ScalarOp::k_less ? ScalarOp::k_greater : op;
+// Bytes from f32: what is rounded, has b[0] added and is cut to the range of the type.
+template <DataType kType>
+void roundedBytes(const void* a, const void* b, const void*, void* to, size_t count) {
+  static const auto kQuantize = quantizeFunctions(kType).quantize;
+  constexpr double kScale = 1;
+  const auto zero = static_cast<double>(*static_cast<const float*>(b));
+  kQuantize(static_cast<const float*>(a), &kScale, &zero, 0, to, count);
 }
 
 class Translation {
@@ -256,8 +204,47 @@ class Translation {
     return valueIn(to, call(ScalarOp::k_bit_xor, DataType::kU8, operands, to));
   }
 
+  // The other operand of `op`, whose second one is this literal.
+  const ScalarArgument* besideLiteral(const ScalarArgument& argument, ScalarOp op, double literal) const {
+    const auto* const found = resultOf(argument, op);
+    if (found == nullptr || found->arguments[1].kind != ScalarArgument::Kind::kLiteral) return nullptr;
+    return sameField(found->arguments[1].literal, literal) ? &found->arguments[0] : nullptr;
+  }
+
+  // A scaled sum of integers, rounded, moved by a whole number and cut to the range of a byte, in one call: what
+  // requantizes. Sums of integers have no NaN, which the steps treat in another way.
+  std::optional<Value> requantized(const ScalarInstruction& instruction, DataType to) {
+    if (to != DataType::kU8 && to != DataType::kI8) return std::nullopt;
+    const bool isSigned = to == DataType::kI8;
+    const auto* at = besideLiteral(instruction.arguments[0], ScalarOp::k_min, isSigned ? 127 : 255);
+    if (at != nullptr) at = besideLiteral(*at, ScalarOp::k_max, isSigned ? -128 : 0);
+    if (at == nullptr) return std::nullopt;
+    double zero = 0;
+    const auto* const sum = resultOf(*at, ScalarOp::k_add);
+    if (sum != nullptr && sum->arguments[1].kind == ScalarArgument::Kind::kLiteral) {
+      zero = sum->arguments[1].literal;
+      at = &sum->arguments[0];
+    }
+    const auto* const rounded = resultOf(*at, ScalarOp::k_round);
+    const auto* const scaled = rounded == nullptr ? nullptr : resultOf(rounded->arguments[0], ScalarOp::k_mul);
+    if (scaled == nullptr || zero != std::trunc(zero) || std::abs(zero) > 255) return std::nullopt;
+    const auto isSum = [&](const ScalarArgument& factor) {
+      const auto* const cast = resultOf(factor, ScalarOp::k_cast);
+      if (cast == nullptr || types_[static_cast<size_t>(factor.index)] != DataType::kF32) return false;
+      const Value* const from = valueOf(cast->arguments[0]);
+      return from != nullptr && from->type == DataType::kI32;
+    };
+    if (!isSum(scaled->arguments[0]) && !isSum(scaled->arguments[1])) return std::nullopt;
+    Value* const value = valueOf(rounded->arguments[0]);
+    if (value == nullptr || value->type != DataType::kF32) return std::nullopt;
+    const int from = computedOf(*value);
+    return valueIn(to, call(isSigned ? roundedBytes<DataType::kI8> : roundedBytes<DataType::kU8>,
+                            {from, literal(zero, DataType::kF32), from}, to));
+  }
+
   Value castOf(const ScalarInstruction& instruction, DataType to) {
     if (const auto byte = signedByte(instruction, to)) return *byte;
+    if (const auto byte = requantized(instruction, to)) return *byte;
     Value* const from = valueOf(instruction.arguments[0]);
     if (from != nullptr && from->type == to && from->own >= 0) return *from;
     int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : anyTruth(*from);

@@ -69,6 +69,17 @@ int64_t padded(int64_t count) {
   return (count + kWhole - 1) / kWhole * kWhole;
 }
 
+// One operator, or a product and the sum that it is computed with.
+bool isOneCall(const ops::ScalarExpr& expr) {
+  const auto& all = expr.instructions;
+  if (all.size() != 2) return all.size() == 1;
+  const auto isProduct = [](const ops::ScalarArgument& argument) {
+    return argument.kind == ops::ScalarArgument::Kind::kResult;
+  };
+  return all[0].op == ops::ScalarOp::k_mul && all[1].op == ops::ScalarOp::k_add &&
+         isProduct(all[1].arguments[0]) != isProduct(all[1].arguments[1]);
+}
+
 }  // namespace
 
 PointwiseRunner::PointwiseRunner(ops::ScalarExpr expr, std::vector<int64_t> results)
@@ -147,7 +158,7 @@ bool PointwiseRunner::joinsRows() const {
   bool joins = axes > 1 && inner > 0 && inner <= kBlock / 2 && space_.extents[axes - 2] > 0;
   // One operator takes values that rows repeat as they are, which costs less than rows of them.
   constexpr int64_t kLongForOne = 64;
-  if (joins && expr_.instructions.size() == 1 && inner >= kLongForOne) {
+  if (joins && isOneCall(expr_) && inner >= kLongForOne) {
     bool repeats = false;
     bool isHalf = false;
     for (size_t k = 0; k < inputBytes_.size(); ++k) {

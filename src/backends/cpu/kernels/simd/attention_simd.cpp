@@ -6,7 +6,6 @@
 #include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
 #include <algorithm>
@@ -68,7 +67,14 @@ HWY_INLINE void tile(const Operands& o, size_t tail) {
 
 template <int kVectors>
 void columnsOf(Operands o, int64_t rows, size_t tail) {
-  constexpr int64_t kRows = 4;
+  // As many as the registers hold the sums of.
+  constexpr int kMany = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+  constexpr int kRows = 4;
+  for (; kMany > kRows && rows >= kMany; rows -= kMany) {
+    tile<kMany, kVectors>(o, tail);
+    o.a += kMany * o.aStep;
+    o.c += kMany * o.cStep;
+  }
   for (; rows >= kRows; rows -= kRows) {
     tile<kRows, kVectors>(o, tail);
     o.a += kRows * o.aStep;
@@ -101,19 +107,30 @@ void product(const float* a, int64_t aStep, const float* b, int64_t bStep, float
   if (columns > 0) columnsOf<1>(o, rows, static_cast<size_t>(columns));
 }
 
-float softmax(float* row, int64_t count) {
+float softmax(float* row, int64_t count, float factor) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V most = hn::LoadU(d, row);
   for (int64_t i = lanes; i < count; i += lanes) most = hn::Max(most, hn::LoadU(d, row + i));
   const V shift = hn::MaxOfLanes(d, most);
+  const V f = hn::Set(d, factor);
   V sum = hn::Zero(d);
   for (int64_t i = 0; i < count; i += lanes) {
-    const V e = hn::Exp(d, hn::Sub(hn::LoadU(d, row + i), shift));
+    const V e = exponential::ofNegative(hn::Mul(f, hn::Sub(hn::LoadU(d, row + i), shift)));
     hn::StoreU(e, d, row + i);
     sum = hn::Add(sum, e);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void masked(float* row, const float* mask, int64_t count, float factor) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V f = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, row + i), f, hn::LoadU(d, mask + i)), d, row + i);
+  for (; i < count; ++i) row[i] = row[i] * factor + mask[i];
 }
 
 void scale(float* row, int64_t count, float factor) {
@@ -137,7 +154,7 @@ void capped(float* row, int64_t count, float factor, float cap) {
 }  // namespace attention
 
 AttentionFunctions allAttentionFunctions() {
-  return {attention::product, attention::softmax, attention::scale, attention::capped};
+  return {attention::product, attention::softmax, attention::scale, attention::masked, attention::capped};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

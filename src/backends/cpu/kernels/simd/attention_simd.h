@@ -12,9 +12,11 @@ struct AttentionFunctions {
   // c[rows, columns] = a[rows, depth] b[depth, columns], all row-major with the given distance between rows.
   void (*product)(const float* a, int64_t aStep, const float* b, int64_t bStep, float* c, int64_t cStep, int64_t rows,
                   int64_t columns, int64_t depth);
-  // row = exp(row - max(row)); returns the sum. `count` is a multiple of kScoreLanes.
-  float (*softmax)(float* row, int64_t count);
+  // row = exp(factor * (row - max(row))); returns the sum. `count` is a multiple of kScoreLanes.
+  float (*softmax)(float* row, int64_t count, float factor);
   void (*scale)(float* row, int64_t count, float factor);
+  // row = factor * row + mask
+  void (*masked)(float* row, const float* mask, int64_t count, float factor);
   // row = cap * tanh(factor * row), to 2e-7 of cap. `count` as above.
   void (*capped)(float* row, int64_t count, float factor, float cap);
 };

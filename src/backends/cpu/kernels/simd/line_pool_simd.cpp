@@ -197,10 +197,10 @@ void fill(void* to, size_t count) {
 
 // One vector of windows that begin side by side, or at every other element.
 template <typename Op, typename T, typename Count>
-HWY_INLINE auto besideEachOther(const T* x, Count window) {
+HWY_INLINE auto besideEachOther(const T* x, Count window, size_t step = 1) {
   const hn::ScalableTag<T> d;
   auto joined = hn::LoadU(d, x);
-  for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + t));
+  for (size_t t = 1; t < window; ++t) joined = Op::of(d, joined, hn::LoadU(d, x + t * step));
   return joined;
 }
 #if HWY_TARGET != HWY_SCALAR
@@ -298,6 +298,8 @@ HWY_INLINE void slideOf(const T* x, LineWindow shape, size_t stride, T* out, siz
   const size_t window = shape.cells;
   const auto each = [&](auto vector)
                         HWY_ATTR { eachVector(out, count, [&](size_t i) HWY_ATTR { return finished(vector(i), i); }); };
+  if (shape.step > 1 && window == 3 && stride == 1)
+    return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Three(), shape.step); });
   if (shape.step > 1 && window > 1 && stride <= 3)
     return each([&](size_t i) HWY_ATTR { return apart<Op>(x + stride * i, shape, stride); });
   if (stride == 1) {

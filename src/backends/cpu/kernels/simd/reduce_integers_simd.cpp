@@ -9,6 +9,7 @@
 // clang-format on
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 

@@ -8,6 +8,7 @@
 // clang-format on
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 

@@ -25,6 +25,8 @@ struct ReduceFunctions {
   void (*join)(const void* more, void* accumulators, size_t count) = nullptr;
   // Values of the type from accumulators of `reduced` elements each.
   void (*finish)(const void* accumulators, size_t count, int64_t reduced, void* out) = nullptr;
+  // The least and the greatest of all of x join an accumulator each; f32 alone.
+  void (*extremes)(const void* x, size_t count, void* least, void* most) = nullptr;
 };
 
 // Of f32, i64, i32, i8 and u8; no functions for other types.
