@@ -4,7 +4,10 @@
 // before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
 // Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
 // the extent, each block finishes its share of the tile. The including text defines X, A, Products<rows> where the chip
-// has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
+// has warpgroups, kInParts, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
+// kInParts: f32 as it is. Of each step weights are two tiles of TF32 numbers, what a tile shows and the rest;
+// warpgroups put the rest of the rows of x beside these and add up three products. Tensor cores round sums towards
+// zero, so that sums of a stage begin at zero and are added to those of the others apart.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -31,11 +34,13 @@ struct Mma90 {
   static const int kConsumers = 128 * kGroups;
   static const int kThreads = kConsumers + 32 + Norm::threads(kRowsOfTile);
   static const int kColumns = kMma90Columns * kColumnGroups;
-  static const int kInner = kMma90Bytes / sizeof(X);        // of a step
-  static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
+  static const int kInner = kMma90Bytes / sizeof(X);  // of a step
+  static const int kTileBytes = kMma90TileBytes * (kInParts ? 2 : 1);
+  static const int kGroupBytes = kTileBytes * kSteps;       // of a stage: the tiles of one group of columns,
   static const int kRowBytes = kMma90Bytes * kRows;         // the rows of one step
   static const int kRowsAt = kGroupBytes * kColumnGroups;   // and where they begin
-  static const int kStageBytes = kRowsAt + kRowBytes * kSteps;
+  static const int kRestAt = kRowsAt + kRowBytes * kSteps;  // the rest of each step's rows
+  static const int kStageBytes = kRestAt + (kInParts ? kRowBytes * kSteps : 0);
   static const bool kShareStages = kSteps % kInnerGroups == 0;                    // each group has steps of every stage
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
@@ -58,7 +63,7 @@ struct Mma90 {
     int stages;        // that they make
     int tileOfColumns, firstRow, firstColumn, endColumn;
     int firstChannel;  // of windows
-    ByteBarrier *full, *empty, *numbered;
+    ByteBarrier *full, *empty, *numbered, *parted;
     unsigned char* ring;
     float *numbers, *received;
 
@@ -81,6 +86,7 @@ struct Mma90 {
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
       numbered = empty + kMma90MostStages;
+      parted = numbered + 1;
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
@@ -101,7 +107,7 @@ struct Mma90 {
   __device__ __forceinline__ static const unsigned char* weightsOf(const Mma90Parameters& p, const Place& at, int group,
                                                                    int step) {
     const i64 tile = (i64)(at.tileOfColumns * kColumnGroups + group) * p.steps + at.first + step;
-    return (const unsigned char*)p.w + tile * kMma90TileBytes;
+    return (const unsigned char*)p.w + tile * kTileBytes;
   }
 
   // Where the tile's first window lies, and its stages one after another.
@@ -152,6 +158,7 @@ struct Mma90 {
     for (int slot = 0; slot < p.stages; ++slot) {
       openBarrier(at.full + slot, 1);
       openBarrier(at.empty + slot, 4 * kReaders);
+      if (kInParts) openBarrier(at.parted + slot, 4 * kReaders);
     }
     if (Norm::kIsOn) openBarrier(at.numbered, 1);
     showBarriers();
@@ -172,7 +179,8 @@ struct Mma90 {
     const int fetched = p.stages * kSteps;
     if (at.count <= fetched || at.firstRow != 0) return;
     for (int group = 0; group < kColumnGroups && hasTile(p, at, group); ++group) {
-      fetchPiece(weightsOf(p, at, group, fetched), min(at.count - fetched, kMostFetched) * kMma90TileBytes);
+      fetchPiece(weightsOf(p, at, group, fetched),
+                 min(at.count - fetched, kMostFetched / (kInParts ? 2 : 1)) * kTileBytes);
     }
   }
   __device__ __forceinline__ static unsigned tilesOf(const Mma90Parameters& p, const Place& at) {
@@ -238,6 +246,86 @@ struct Mma90 {
       slot += kApart;
     }
     waitForProducts<0>();
+  }
+
+  // Of the steps that the thread's group reads, its groups' part of the rest of the rows.
+  __device__ __forceinline__ static void part(const Place& at, int slot, int own, unsigned parity) {
+    constexpr int kSharers = 128 * kColumnGroups;
+    unsigned char* const rows = at.ring + slot * kStageBytes + kRowsAt;
+    const int first = threadIdx.x / 128 % kColumnGroups * 128 + threadIdx.x % 128;
+#pragma unroll
+    for (int i = 0; i < kSteps; i += kShareStages ? kInnerGroups : 1) {
+      const int step = kShareStages ? i + own : i;
+#pragma unroll 4
+      for (int pack = first; pack < kRowBytes / 16; pack += kSharers) {
+        const Pack<float, 4> from = *(const Pack<float, 4>*)(rows + step * kRowBytes + pack * 16);
+        Pack<float, 4> to;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) to.e[e] = restOf(from.e[e]);
+        *(Pack<float, 4>*)(rows + (kSteps + step) * kRowBytes + pack * 16) = to;
+      }
+    }
+    showToProducts();
+    syncWarp();
+    if (threadIdx.x % 32 == 0) arriveAt(at.parted + slot);
+    waitAt(at.parted + slot, parity);
+  }
+  // The same as multiply() in parts: while a stage is multiplied, the rest of the next one's rows is found.
+  __device__ __forceinline__ static void multiplyParts(float (&c)[kRows / 8][4], const Mma90Parameters& p,
+                                                       const Place& at) {
+    const int group = ofFirstLane(threadIdx.x / 128);
+    const int columnGroup = group % kColumnGroups;
+    const int own = kInnerGroups == 1 ? 0 : group / kColumnGroups;
+    constexpr int kApart = kShareStages ? 1 : kInnerGroups;
+#pragma unroll
+    for (int n = 0; n < kRows / 8; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
+    int slot = kShareStages ? 0 : own;
+    unsigned parity = 0;
+    const auto comeTo = [&](int stage) {
+      if (stage >= at.stages) return;
+      while (slot >= p.stages) {
+        slot -= p.stages;
+        parity ^= 1;
+      }
+      waitAt(at.full + slot, parity);
+      part(at, slot, own, parity);
+    };
+    comeTo(slot);
+#pragma unroll 1
+    for (int stage = kShareStages ? 0 : own; stage < at.stages; stage += kApart) {
+      const unsigned char* const a = at.ring + slot * kStageBytes + columnGroup * kGroupBytes;
+      const unsigned char* const b = at.ring + slot * kStageBytes + kRowsAt;
+      float sums[kRows / 8][4];
+      openProducts();
+#pragma unroll
+      for (int i = 0; i < kSteps; i += kShareStages ? kInnerGroups : 1) {
+        const int step = kShareStages ? i + own : i;
+#pragma unroll
+        for (int byte = 0; byte < kMma90Bytes; byte += 32) {
+          const unsigned char* const left = a + step * kTileBytes + byte;
+          const unsigned char* const right = b + step * kRowBytes + byte;
+          if (i == 0 && byte == 0) Products<kRows>::template add<false>(sums, left + kMma90TileBytes, right);
+          else Products<kRows>::add(sums, left + kMma90TileBytes, right);
+          Products<kRows>::add(sums, left, right + kSteps * kRowBytes);
+          Products<kRows>::add(sums, left, right);
+        }
+      }
+      closeProducts();
+      const int before = slot;
+      slot += kApart;
+      comeTo(stage + kApart);
+      waitForProducts<0>();
+#pragma unroll
+      for (int n = 0; n < kRows / 8; ++n) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          afterProducts(sums[n][k]);
+          c[n][k] += sums[n][k];
+        }
+      }
+      syncWarp();
+      if (threadIdx.x % 32 == 0) arriveAt(at.empty + before);
+    }
   }
 
   __device__ __forceinline__ static void storeSums(const float (&c)[kRows / 8][4], float* sums) {
@@ -364,7 +452,8 @@ struct Mma90 {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) load(p, at, i, held[i]);
     float c[kRows / 8][4];
-    multiply(c, p, at);
+    if (kInParts) multiplyParts(c, p, at);
+    else multiply(c, p, at);
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read
     storeSums(c, sums);

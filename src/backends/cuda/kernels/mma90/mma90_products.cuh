@@ -1,4 +1,5 @@
-// Products of warpgroups for chips without them, and for the host, element by element. The including text defines X.
+// Products of warpgroups for chips without them, and for the host, element by element. The including text defines X and
+// kInParts: f32 operands are sums of two TF32 numbers.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -30,16 +31,32 @@ struct Mma90Rows {
   }
 };
 
+// What a product of f32 leaves of an operand x to a second one: y, so that TF32 numbers near x and y have 21 bits of x
+// together. y has the sign of x and is no zero, unless x is, so that an infinity times it is no NaN; of an infinity or
+// a NaN it is the same.
+constexpr int kSeenBits = (int)0xffffe000;
+__device__ __forceinline__ float restOf(float x) {
+  constexpr float kLeast = 0x1p-40f;
+  constexpr int kExponent = 0x7f800000, kHalf = 0x1000;
+  const int bits = __float_as_int(x);
+  const float seen = __int_as_float(bits & kSeenBits);
+  const float rest = (x - seen) + seen * kLeast;
+  return (bits & kExponent) == kExponent ? x : __int_as_float(__float_as_int(rest) + kHalf);
+}
+
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.
 template <int kRows>
 struct Products {
   __device__ __forceinline__ static float element(const unsigned char* tile, int row, int k) {
     const auto address = (unsigned long long)(tile + row * kMma90Bytes + k * sizeof(X));
-    return Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+    const float value = Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+    return kInParts ? __int_as_float(__float_as_int(value) & kSeenBits) : value;  // all that tensor cores see
   }
+  template <bool kMore = true>
   __device__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {
     const int column = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    for (int n = 0; n < kRows / 8 && !kMore; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
     for (int k = 0; k < 32 / (int)sizeof(X); ++k) {
       const float left[2] = {element(a, column, k), element(a, column + 8, k)};
       for (int n = 0; n < kRows / 8; ++n) {
