@@ -46,6 +46,24 @@ TEST_F(OnGpu, ExactProductsByWarpgroupsInEveryShape) {
     EXPECT_LE(errorOfShape(large, shape), kMostError) << shape;
 }
 
+// Layers multiply what all results of each are too small or too large by.
+TEST_F(OnGpu, ExactProductsByWarpgroupsHaveNoBias) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const int64_t size = emulated() ? 64 : 256;
+  const auto graph = graph::parse(fmt::format(R"g(graph "product" {{
+  input %x : f32[{0},{1}]
+  const %w : f32[{1},{0}] = random(5)
+  %y : f32[{0},{0}] = matmul(%x, %w) "n"
+  output %y
+}})g",
+                                              size, 4 * size));
+  for (const char* shape : {"64x1x1,1,3e", "32x2x1,1,2x2e", "32x1x1,1,2x4e", "32x1x2,1,2x4e", "16x1x4,1,8e"}) {
+    const auto errors = errorsOfShape(graph, shape);
+    EXPECT_LE(std::abs(errors.bias), 1e-7) << shape;
+    EXPECT_LE(errors.norm, 5e-7) << shape << ", bias " << errors.bias;
+  }
+}
+
 TEST_F(OnGpu, ExactConvolutionsByWarpgroups) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   struct Case {

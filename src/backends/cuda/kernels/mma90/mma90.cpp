@@ -181,7 +181,7 @@ uint16_t packedElement(uint16_t bits) { return bits; }
 uint32_t packedElement(uint32_t bits) {  // to the nearest of 11 bits, as products see no more of them
   return (bits & kExponent) == kExponent ? bits : (bits + kHalf) & kSeen;
 }
-// What products do not see of an element, as restOf() of mma90_products.cuh finds it.
+// What products do not see of an element, as restOf() of mma90_parts.cuh finds it.
 uint32_t restOf(uint32_t bits) {
   constexpr float kLeast = 0x1p-40f;
   if ((bits & kExponent) == kExponent) return bits;

@@ -13,6 +13,7 @@
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
 #include "mma90_norm.cuh"
+#include "mma90_parts.cuh"
 #include "mma90_products.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
@@ -248,86 +249,6 @@ struct Mma90 {
     waitForProducts<0>();
   }
 
-  // Of the steps that the thread's group reads, its groups' part of the rest of the rows.
-  __device__ __forceinline__ static void part(const Place& at, int slot, int own, unsigned parity) {
-    constexpr int kSharers = 128 * kColumnGroups;
-    unsigned char* const rows = at.ring + slot * kStageBytes + kRowsAt;
-    const int first = threadIdx.x / 128 % kColumnGroups * 128 + threadIdx.x % 128;
-#pragma unroll
-    for (int i = 0; i < kSteps; i += kShareStages ? kInnerGroups : 1) {
-      const int step = kShareStages ? i + own : i;
-#pragma unroll 4
-      for (int pack = first; pack < kRowBytes / 16; pack += kSharers) {
-        const Pack<float, 4> from = *(const Pack<float, 4>*)(rows + step * kRowBytes + pack * 16);
-        Pack<float, 4> to;
-#pragma unroll
-        for (int e = 0; e < 4; ++e) to.e[e] = restOf(from.e[e]);
-        *(Pack<float, 4>*)(rows + (kSteps + step) * kRowBytes + pack * 16) = to;
-      }
-    }
-    showToProducts();
-    syncWarp();
-    if (threadIdx.x % 32 == 0) arriveAt(at.parted + slot);
-    waitAt(at.parted + slot, parity);
-  }
-  // The same as multiply() in parts: while a stage is multiplied, the rest of the next one's rows is found.
-  __device__ __forceinline__ static void multiplyParts(float (&c)[kRows / 8][4], const Mma90Parameters& p,
-                                                       const Place& at) {
-    const int group = ofFirstLane(threadIdx.x / 128);
-    const int columnGroup = group % kColumnGroups;
-    const int own = kInnerGroups == 1 ? 0 : group / kColumnGroups;
-    constexpr int kApart = kShareStages ? 1 : kInnerGroups;
-#pragma unroll
-    for (int n = 0; n < kRows / 8; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
-    int slot = kShareStages ? 0 : own;
-    unsigned parity = 0;
-    const auto comeTo = [&](int stage) {
-      if (stage >= at.stages) return;
-      while (slot >= p.stages) {
-        slot -= p.stages;
-        parity ^= 1;
-      }
-      waitAt(at.full + slot, parity);
-      part(at, slot, own, parity);
-    };
-    comeTo(slot);
-#pragma unroll 1
-    for (int stage = kShareStages ? 0 : own; stage < at.stages; stage += kApart) {
-      const unsigned char* const a = at.ring + slot * kStageBytes + columnGroup * kGroupBytes;
-      const unsigned char* const b = at.ring + slot * kStageBytes + kRowsAt;
-      float sums[kRows / 8][4];
-      openProducts();
-#pragma unroll
-      for (int i = 0; i < kSteps; i += kShareStages ? kInnerGroups : 1) {
-        const int step = kShareStages ? i + own : i;
-#pragma unroll
-        for (int byte = 0; byte < kMma90Bytes; byte += 32) {
-          const unsigned char* const left = a + step * kTileBytes + byte;
-          const unsigned char* const right = b + step * kRowBytes + byte;
-          if (i == 0 && byte == 0) Products<kRows>::template add<false>(sums, left + kMma90TileBytes, right);
-          else Products<kRows>::add(sums, left + kMma90TileBytes, right);
-          Products<kRows>::add(sums, left, right + kSteps * kRowBytes);
-          Products<kRows>::add(sums, left, right);
-        }
-      }
-      closeProducts();
-      const int before = slot;
-      slot += kApart;
-      comeTo(stage + kApart);
-      waitForProducts<0>();
-#pragma unroll
-      for (int n = 0; n < kRows / 8; ++n) {
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          afterProducts(sums[n][k]);
-          c[n][k] += sums[n][k];
-        }
-      }
-      syncWarp();
-      if (threadIdx.x % 32 == 0) arriveAt(at.empty + before);
-    }
-  }
-
   __device__ __forceinline__ static void storeSums(const float (&c)[kRows / 8][4], float* sums) {
     const int group = threadIdx.x / 128;
     const int lane = threadIdx.x % 32;
@@ -452,7 +373,7 @@ struct Mma90 {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) load(p, at, i, held[i]);
     float c[kRows / 8][4];
-    if (kInParts) multiplyParts(c, p, at);
+    if (kInParts) Mma90Parts<Mma90, kColumnGroups, kInnerGroups>::multiply(c, p, at);
     else multiply(c, p, at);
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read

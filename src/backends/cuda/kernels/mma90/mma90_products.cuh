@@ -31,18 +31,13 @@ struct Mma90Rows {
   }
 };
 
-// What a product of f32 leaves of an operand x to a second one: y, so that TF32 numbers near x and y have 21 bits of x
-// together. y has the sign of x and is no zero, unless x is, so that an infinity times it is no NaN; of an infinity or
-// a NaN it is the same.
+// What tensor cores see of an f32.
 constexpr int kSeenBits = (int)0xffffe000;
-__device__ __forceinline__ float restOf(float x) {
-  constexpr float kLeast = 0x1p-40f;
-  constexpr int kExponent = 0x7f800000, kHalf = 0x1000;
-  const int bits = __float_as_int(x);
-  const float seen = __int_as_float(bits & kSeenBits);
-  const float rest = (x - seen) + seen * kLeast;
-  return (bits & kExponent) == kExponent ? x : __int_as_float(__float_as_int(rest) + kHalf);
-}
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+constexpr bool kInWarpgroups = true;
+#else
+constexpr bool kInWarpgroups = false;
+#endif
 
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.

@@ -63,13 +63,16 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   const double shared = costs.shared * real(beside * own) * real(ofColumns + ofRows);
   const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
   const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + costs.chain);
+  // Of exact ones a group waits for each stage's rest of rows, and then for its products before it adds them up.
+  constexpr double kTurn = 400;
+  const double turns = shape.isExact ? kTurn * real(divided(stages, shape.apart())) / real(beside) : 0;
   const double rounds = stages <= shape.stages ? 0 : costs.round * real(stages) / real(shape.stages);
   const double sums = real(beside * shape.rows * shape.columnGroups * kMma90Columns);
   const double join = shape.parts == 1 ? 0 : costs.join + sums * 4 / costs.joinBytesAClock;
   const double finish = costs.finish + sums * real(shape.innerGroups) / costs.finishedAClock +
                         sums / (costs.finishedByWarpgroup * real(shape.columnGroups * shape.innerGroups));
   return costs.start - (leavesHalf ? costs.startBeside : 0) +
-         waves * (costs.latency + std::max({load, shared, tensor, chain, rounds}) + join + finish);
+         waves * (costs.latency + std::max({load, shared, tensor, chain, rounds}) + turns + join + finish);
 }
 
 // Whether its parts have steps of the inner extent for all groups, in whole stages, and its threads have registers.
