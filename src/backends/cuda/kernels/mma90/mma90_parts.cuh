@@ -33,11 +33,10 @@ struct Mma90Parts {
   static const int kStageBytes = Product::kStageBytes;
   static const bool kShareStages = Product::kShareStages;
   static const int kOwnSteps = kShareStages ? kSteps / kInnerGroups : kSteps;  // that a group takes of its stages
-  // What a stage's sums lack on average, given back: the product of both rests, 1.2e-7 of the whole one, since rests
-  // have the signs of their elements; and what is rounded towards zero, half of the last place, 4.3e-8 on average, in
-  // each of the products of whole parts, of which the i-th of n sees i / n of the sum. (Those of the rests come first,
-  // while sums are small.) A unit is 2^-23.
-  static const int kUnits = (168 + 72 * kOwnSteps) / 100;  // of 4 * kOwnSteps products, rounded
+  // What a stage's sums lack on average, given back, in units of 2^-23: the product of both rests, since rests have the
+  // signs of their elements, and what is rounded towards zero in each of the products of whole parts. (Those of the
+  // rests come first, while sums are small.) An H200 lacked 1.2e-7, 1.9e-7 and 3.2e-7 of the sums for 1, 2 and 4 steps.
+  static const int kUnits = (100 + 54 * kOwnSteps) / 100;
   static constexpr float kWhole = kInWarpgroups ? 1.f + kUnits * 0x1p-23f : 1.f + 0x1p-23f;
 
   // Of the steps that the thread's group reads, its groups' part of the rest of the rows.
