@@ -27,6 +27,8 @@ constexpr Variable kVariables[] = {
     {"TENON_CUDA_OVERLAP", 0, 1},
     {"TENON_CUDA_PERSISTENT_PRODUCTS", 0, 1},
     {"TENON_CUDA_COMPILERS", 1, 16},
+    {"TENON_CUDA_CAPABILITY", 80, 999},
+    {"TENON_CUDA_EXACT_PRODUCTS", 0, 1},
     {"TENON_CUDA_WARPGROUPS", 0, 1},
     {"TENON_SELF_CHECK", 0, 1},
     {"TENON_LOOP_LIMIT", 1, INT64_MAX},

@@ -6,8 +6,13 @@
 
 namespace tenon::test {
 
-// The norm of the difference from the reference over that of the reference; `shape` is forced.
-inline double errorOfShape(const graph::Graph& graph, const std::string& shape) {
+struct ShapeError {
+  double norm = 0;  // of the difference from the reference over that of the reference
+  double bias = 0;  // the factor, less 1, by which the results are larger as a whole
+};
+
+// `shape` is forced.
+inline ShapeError errorsOfShape(const graph::Graph& graph, const std::string& shape) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");
   std::vector<HostTensor> inputs;
   for (const auto input : graph.inputs()) {
@@ -31,7 +36,19 @@ inline double errorOfShape(const graph::Graph& graph, const std::string& shape) 
   };
   const auto run = runOnGpu(graph, inputs, options);
   EXPECT_TRUE(offered);
-  return relativeError(run.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+  const auto expected = graph::evaluate(graph, views(inputs));
+  const auto& got = run.outputs[0].view();
+  const auto& wanted = expected[0].view();
+  double products = 0;
+  double squares = 0;
+  for (int64_t i = 0; i < wanted.count(); ++i) {
+    products += (got.loadDouble(i) - wanted.loadDouble(i)) * wanted.loadDouble(i);
+    squares += wanted.loadDouble(i) * wanted.loadDouble(i);
+  }
+  return {relativeError(got, wanted), products / squares};
+}
+inline double errorOfShape(const graph::Graph& graph, const std::string& shape) {
+  return errorsOfShape(graph, shape).norm;
 }
 
 }  // namespace tenon::test

@@ -136,7 +136,7 @@ inline void emulatedArrival(EmulatedPiece& piece) {
         unsigned char* const to = piece.to + r * 128 + (c / pack ^ r % 8) * 16 + c % pack * bytes;
         unsigned bits = 0;
         if (inside && piece.column + c < m.columns) memcpy(&bits, from + (piece.column + c) * bytes, bytes);
-        if (bytes == 4) bits = emulatedTf32(bits);
+        if (m.isRounded) bits = emulatedTf32(bits);
         memcpy(to, &bits, bytes);
       }
       x += m.step[0];

@@ -207,7 +207,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, un
 
 // Bytes of an element; 0: there are no maps of this type here.
 unsigned mappedBytes(CUtensorMapDataType type) {
-  if (type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32) return 4;
+  if (type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32) return 4;
   return type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 0;
 }
 // Maps in the order of products.
@@ -242,6 +242,7 @@ EXPORT CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType typ
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
   made.elementBytes = mappedBytes(type);
+  made.isRounded = type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
   made.columns = static_cast<long long>(extents[0] * (hasPieces ? extents[2] : 1));
   made.width = static_cast<long long>(extents[1]);
   made.height = rank == 4 ? static_cast<long long>(extents[2]) : 1;
@@ -270,6 +271,7 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
   made.elementBytes = mappedBytes(type);
+  made.isRounded = type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
   made.columns = static_cast<long long>(extents[0]);
   made.width = static_cast<long long>(extents[1]);
   made.height = static_cast<long long>(extents[2]);

@@ -6,7 +6,8 @@ struct EmulatedMap {
   const unsigned char* base;
   long long columns, width, height, images;
   long long pitch, pitchOfRows, pitchOfImages;  // from place to place and so on, in bytes
-  unsigned elementBytes;                        // 2, or 4 that are rounded to TF32 on the way
+  unsigned elementBytes;                        // 2 or 4
+  bool isRounded;                               // to TF32 on the way
   unsigned boxRows, boxPieces;                  // pieces of 128 bytes of each row; 0: no axis of pieces
   bool isWindows;
   int first[2], last[2];  // places of windows along H and W: the first one, and none lies behind the last

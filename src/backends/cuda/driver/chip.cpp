@@ -1,6 +1,8 @@
 // Asked once.
 #include "backends/cuda/driver/chip.h"
 
+#include <algorithm>
+
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/driver/libraries.h"
 
@@ -32,12 +34,22 @@ int64_t registersOfMultiprocessor() {
 }
 
 int64_t sharedBytesOfMultiprocessor() {
-  static const int64_t kBytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10);
+  static const int64_t kBytes = [] {
+    const int64_t here = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10);
+    if (!translatesCode()) return here;
+    const int capability = computeCapability();  // 8.6, 8.9 and 12.x have least
+    return std::min<int64_t>(here, capability < 90 && (capability == 80 || capability == 87) ? 163 << 10
+                                   : capability < 90                                         ? 99 << 10
+                                                                                             : here);
+  }();
   return kBytes;
 }
 
 bool hasWarpgroupProducts() {
-  static const bool kHas = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, kWarpgroupMajor) == kWarpgroupMajor;
+  static const bool kHas = [] {
+    if (unavailableReason().empty()) return computeCapability() / 10 == kWarpgroupMajor;
+    return true;
+  }();
   return kHas;
 }
 

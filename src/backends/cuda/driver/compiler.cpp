@@ -32,7 +32,10 @@ bool mayOverlap() {
 
 thread_local bool inOrderNext = false;
 
+// Machine code; PTX, which the driver translates, where this chip is taken for an older one.
 std::string architecture(int capability) {
+  if (unavailableReason().empty() && translatesCode() && capability == computeCapability())
+    return fmt::format("--gpu-architecture=compute_{}", capability);
   return fmt::format("--gpu-architecture=sm_{}{}", capability, capability == 90 ? "a" : "");
 }
 
@@ -54,9 +57,11 @@ std::vector<std::byte> compileBy(const Nvrtc& n, const std::string& source, int 
   const auto status = n.compileProgram(program, 4, options);
   std::vector<std::byte> code;
   size_t size = 0;
-  if (status == NVRTC_SUCCESS && n.getCubinSize(program, &size) == NVRTC_SUCCESS) {
+  const bool isText = chip.find("compute_") != std::string::npos;
+  const auto sizeOf = isText ? n.getPtxSize : n.getCubinSize;
+  if (status == NVRTC_SUCCESS && sizeOf(program, &size) == NVRTC_SUCCESS) {
     code.resize(size);
-    n.getCubin(program, reinterpret_cast<char*>(code.data()));
+    (isText ? n.getPtx : n.getCubin)(program, reinterpret_cast<char*>(code.data()));
   } else if (n.getProgramLogSize(program, &size) == NVRTC_SUCCESS) {
     std::string log(size, '\0');
     n.getProgramLog(program, log.data());

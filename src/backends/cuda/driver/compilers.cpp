@@ -36,6 +36,8 @@ Nvrtc functionsOf(void* library, std::string missing) {
   get("nvrtcGetProgramLog", n.getProgramLog);
   get("nvrtcGetCUBINSize", n.getCubinSize);
   get("nvrtcGetCUBIN", n.getCubin);
+  get("nvrtcGetPTXSize", n.getPtxSize);
+  get("nvrtcGetPTX", n.getPtx);
   get("nvrtcGetErrorString", n.getErrorString);
   get("nvrtcVersion", n.version);
   return n;

@@ -9,6 +9,7 @@
 #include "backends/cuda/cudnn/cudnn_requirement.h"
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/driver/libraries.h"
+#include "core/environment.h"
 #include "core/error.h"
 #include "runtime/branching.h"
 #include "runtime/device_cache.h"
@@ -25,6 +26,7 @@ struct Gpu {
   CUcontext context = nullptr;
   std::string name;
   int capability = 0;
+  bool translates = false;  // code for another chip
   size_t cacheBytes = 0;
 };
 
@@ -56,6 +58,10 @@ const Gpu& gpu() {
       g->cacheBytes = static_cast<size_t>(std::max(cache, 0));
       g->name = name;
       g->capability = 10 * major + minor;
+      // As if it were an older chip, so that its kernels can be tested on a newer one.
+      const auto asked = numberSetting("TENON_CUDA_CAPABILITY");
+      g->translates = asked && *asked < g->capability;
+      if (g->translates) g->capability = static_cast<int>(*asked);
     }
     return g;
   }();
@@ -299,6 +305,7 @@ void writeAtOnce(void* to, const void* from, size_t bytes) {
 }
 
 int computeCapability() { return gpu().capability; }
+bool translatesCode() { return gpu().translates; }
 
 bool isRecording() noexcept { return recording; }
 

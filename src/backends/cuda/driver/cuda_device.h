@@ -14,8 +14,10 @@ const std::string& unavailableReason();
 runtime::Device& cudaDevice();
 void makeCurrent();
 
-// Compute capability, for example 90, and the NVRTC architecture option for it, for example "sm_90".
+// Compute capability, for example 90; of an older chip where TENON_CUDA_CAPABILITY names one, whose code (PTX) the
+// driver then translates.
 int computeCapability();
+bool translatesCode();
 
 // Copies from the host and waits for that alone: not for the legacy stream, which waits for others.
 void writeAtOnce(void* to, const void* from, size_t bytes);

@@ -71,6 +71,8 @@ struct Nvrtc {
   decltype(&::nvrtcGetProgramLog) getProgramLog;
   decltype(&::nvrtcGetCUBINSize) getCubinSize;
   decltype(&::nvrtcGetCUBIN) getCubin;
+  decltype(&::nvrtcGetPTXSize) getPtxSize;
+  decltype(&::nvrtcGetPTX) getPtx;
   decltype(&::nvrtcGetErrorString) getErrorString;
   decltype(&::nvrtcVersion) version;
 };

@@ -16,8 +16,9 @@ bool hasOwnProducts(const compile::Problem& problem);
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
                                         const compile::Problem& problem, bool keeps = false);
-// And those in which blocks take tile after tile; TENON_CUDA_PERSISTENT_PRODUCTS=0 takes these away.
-std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+// And those in which blocks take tile after tile; TENON_CUDA_PERSISTENT_PRODUCTS=0 takes these away. Those of f32 that
+// may not be rounded to TF32 have one tile each.
+std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90Weights weights,
                                            const compile::Problem& problem);
 
 }  // namespace tenon::backends::cuda

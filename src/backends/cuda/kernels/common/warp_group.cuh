@@ -28,6 +28,8 @@ template <int kPending>
 __device__ __forceinline__ void waitForProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
+// Behind the wait, of a result that is read while others are still to come: compilers know of no dependence.
+__device__ __forceinline__ void afterProducts(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
 
 // Registers of a thread from here on, a multiple of 8: more, which others have given, or fewer. All warps of a
 // warpgroup.
@@ -107,6 +109,7 @@ __device__ __forceinline__ void openProducts() {}
 __device__ __forceinline__ void closeProducts() {}
 template <int kPending>
 __device__ __forceinline__ void waitForProducts() {}
+__device__ __forceinline__ void afterProducts(float&) {}
 
 template <typename T, int kColumns, bool kMore>
 struct GroupProduct {

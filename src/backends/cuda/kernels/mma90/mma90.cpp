@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/mma90/mma90.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "backends/cuda/cublas/flat_product.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr int64_t kMostParts = 8;   // blocks of a portable cluster
 constexpr int64_t kMostGroups = 4;  // warpgroups of a block
 constexpr int64_t kMostDepth = 8;
+constexpr int64_t kMostRegisters = 224;  // of a thread
 constexpr int64_t kPackBytes = 16;
 constexpr int64_t kMostSums =
     384;  // runs of 64 columns and rows of a warpgroup whose registers have place for its sums
@@ -35,11 +37,12 @@ std::string mma90ProductText(int64_t rows, DataType type) {
   return fmt::format(
       "#if defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
       "template <int kRows>\nstruct Products;\ntemplate <>\nstruct Products<{0}> {{\n"
+      "  template <bool kMore = true>\n"
       "  __device__ __forceinline__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {{\n"
-      "    asm volatile(\"{{.reg .pred p; setp.eq.b32 p, 0, 0;\\n\"\n"
+      "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{8}, 0;\\n\"\n"
       "      \"wgmma.mma_async.sync.aligned.m64n{0}k{6}.f32.{1}.{1} {{{2}}}, %{4}, %{5}, p, 1, 1{7};}}\"\n"
-      "      : {3} : \"l\"(groupOperand(a)), \"l\"(groupOperand(b)));\n  }}\n}};\n#endif\n",
-      rows, name, registers, operands, rows / 2, rows / 2 + 1, isHalf ? 16 : 8, isHalf ? ", 0, 0" : "");
+      "      : {3} : \"l\"(groupOperand(a)), \"l\"(groupOperand(b)), \"n\"((int)kMore));\n  }}\n}};\n#endif\n",
+      rows, name, registers, operands, rows / 2, rows / 2 + 1, isHalf ? 16 : 8, isHalf ? ", 0, 0" : "", rows / 2 + 2);
 }
 
 std::string Mma90Shape::text() const {
@@ -49,6 +52,7 @@ std::string Mma90Shape::text() const {
                      : normalizes                      ? "n"
                      : schedule == Schedule::kInTurns  ? "t"
                      : schedule == Schedule::kTogether ? "c"
+                     : isExact                         ? "e"
                                                        : "",
                      omits ? "o" : "");
 }
@@ -70,6 +74,7 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   shape.normalizes = shape.keeps || in.accept("n");
   if (in.accept("t")) shape.schedule = Schedule::kInTurns;
   else if (in.accept("c")) shape.schedule = Schedule::kTogether;
+  else shape.isExact = !shape.normalizes && in.accept("e");
   shape.omits = shape.isPersistent() && in.accept("o");
   return shape;
 }
@@ -99,9 +104,9 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   }
   const bool inRange = rows >= 8 && rows <= kMma90MostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&
                        columnGroups <= kMostGroups && innerGroups <= kMostGroups &&
-                       columnGroups * innerGroups <= kMostGroups && parts >= 1 && parts <= kMostParts && stages >= 1 &&
-                       stages <= kMma90MostStages && depth >= 1 && depth <= kMostDepth &&
-                       sharedBytes() <= kMma90MostShared && parts <= steps;
+                       columnGroups * innerGroups <= kMostGroups && registers() <= kMostRegisters && parts >= 1 &&
+                       parts <= kMostParts && stages >= 1 && stages <= kMma90MostStages && depth >= 1 &&
+                       depth <= kMostDepth && sharedBytes() <= kMma90MostShared && parts <= steps;
   // A group gives a place back when it has its next stage. Where groups take turns and places are used again, each
   // place belongs to one group: a barrier tells only one phase from the next, so that another group, which has not
   // waited for the phase before, could take data for its own that has not come.
@@ -138,10 +143,14 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
 std::string Mma90Weights::recipe() const {
   auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
   if (groups > 1) order += fmt::format(" groups {}", groups);
-  return fmt::format("mma90 {},{}{}{}{}", columns, inner, order, bytes == 4 ? " tf32" : "", scaled ? " scaled" : "");
+  return fmt::format("mma90 {},{}{}{}{}", columns, inner, order,
+                     isExact      ? " tf32 and rest"
+                     : bytes == 4 ? " tf32"
+                                  : "",
+                     scaled ? " scaled" : "");
 }
 
-size_t Mma90Weights::tileBytes() const { return static_cast<size_t>(tiles() * steps() * kMma90TileBytes); }
+size_t Mma90Weights::tileBytes() const { return static_cast<size_t>(tiles() * steps() * stepBytes()); }
 
 Mma90Weights Mma90Weights::of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled) {
   const auto& x = shapes.inputs[0];
@@ -166,11 +175,21 @@ size_t Mma90Weights::packedBytes() const {
 
 namespace {
 
+constexpr uint32_t kExponent = 0x7f800000, kHalf = 0x1000, kSeen = 0xffffe000;
+
 uint16_t packedElement(uint16_t bits) { return bits; }
 uint32_t packedElement(uint32_t bits) {  // to the nearest of 11 bits, as products see no more of them
-  constexpr uint32_t kExponent = 0x7f800000, kHalf = 0x1000, kSeen = 0xffffe000;
   return (bits & kExponent) == kExponent ? bits : (bits + kHalf) & kSeen;
 }
+// What products do not see of an element, as restOf() of mma90_parts.cuh finds it.
+uint32_t restOf(uint32_t bits) {
+  constexpr float kLeast = 0x1p-40f;
+  if ((bits & kExponent) == kExponent) return bits;
+  const auto seen = std::bit_cast<float>(bits & kSeen);
+  const float rest = (std::bit_cast<float>(bits) - seen) + seen * kLeast;
+  return (std::bit_cast<uint32_t>(rest) + kHalf) & kSeen;
+}
+uint32_t seenOf(uint32_t bits) { return (bits & kExponent) == kExponent ? bits : bits & kSeen; }
 
 template <typename T>
 void packElements(const Mma90Weights& weights, const T* w, T* to) {
@@ -215,8 +234,24 @@ void packElements(const Mma90Weights& weights, const T* w, T* to) {
 }  // namespace
 
 void Mma90Weights::pack(const void* w, void* to) const {
+  if (isExact) return packParts(static_cast<const uint32_t*>(w), static_cast<uint32_t*>(to));
   if (bytes == 4) packElements(*this, static_cast<const uint32_t*>(w), static_cast<uint32_t*>(to));
   else packElements(*this, static_cast<const uint16_t*>(w), static_cast<uint16_t*>(to));
+}
+
+// The same tiles twice: what products see of them, and the rest.
+void Mma90Weights::packParts(const uint32_t* w, uint32_t* to) const {
+  auto whole = *this;
+  whole.isExact = false;
+  std::vector<uint32_t> part(static_cast<size_t>(count()));
+  std::vector<uint32_t> tiles(whole.tileBytes() / sizeof(uint32_t));
+  constexpr size_t kTile = kMma90TileBytes / sizeof(uint32_t);
+  for (size_t rest = 0; rest < 2; ++rest) {
+    std::transform(w, w + part.size(), part.begin(), rest == 0 ? seenOf : restOf);
+    packElements(whole, part.data(), tiles.data());
+    for (size_t i = 0; i < tiles.size() / kTile; ++i)
+      std::memcpy(to + (2 * i + rest) * kTile, tiles.data() + i * kTile, kMma90TileBytes);
+  }
 }
 
 }  // namespace tenon::backends::cuda

@@ -4,12 +4,16 @@
 // before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
 // Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
 // the extent, each block finishes its share of the tile. The including text defines X, A, Products<rows> where the chip
-// has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
+// has warpgroups, kInParts, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
+// kInParts: f32 as it is. Of each step weights are two tiles of TF32 numbers, what a tile shows and the rest;
+// warpgroups put the rest of the rows of x beside these and add up three products. Tensor cores round sums towards
+// zero, so that sums of a stage begin at zero and are added to those of the others apart.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
 #include "mma90_norm.cuh"
+#include "mma90_parts.cuh"
 #include "mma90_products.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
@@ -31,11 +35,13 @@ struct Mma90 {
   static const int kConsumers = 128 * kGroups;
   static const int kThreads = kConsumers + 32 + Norm::threads(kRowsOfTile);
   static const int kColumns = kMma90Columns * kColumnGroups;
-  static const int kInner = kMma90Bytes / sizeof(X);        // of a step
-  static const int kGroupBytes = kMma90TileBytes * kSteps;  // of a stage: the tiles of one group of columns,
+  static const int kInner = kMma90Bytes / sizeof(X);  // of a step
+  static const int kTileBytes = kMma90TileBytes * (kInParts ? 2 : 1);
+  static const int kGroupBytes = kTileBytes * kSteps;       // of a stage: the tiles of one group of columns,
   static const int kRowBytes = kMma90Bytes * kRows;         // the rows of one step
   static const int kRowsAt = kGroupBytes * kColumnGroups;   // and where they begin
-  static const int kStageBytes = kRowsAt + kRowBytes * kSteps;
+  static const int kRestAt = kRowsAt + kRowBytes * kSteps;  // the rest of each step's rows
+  static const int kStageBytes = kRestAt + (kInParts ? kRowBytes * kSteps : 0);
   static const bool kShareStages = kSteps % kInnerGroups == 0;                    // each group has steps of every stage
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
@@ -58,7 +64,7 @@ struct Mma90 {
     int stages;        // that they make
     int tileOfColumns, firstRow, firstColumn, endColumn;
     int firstChannel;  // of windows
-    ByteBarrier *full, *empty, *numbered;
+    ByteBarrier *full, *empty, *numbered, *parted;
     unsigned char* ring;
     float *numbers, *received;
 
@@ -81,6 +87,7 @@ struct Mma90 {
       full = (ByteBarrier*)memory;
       empty = full + kMma90MostStages;
       numbered = empty + kMma90MostStages;
+      parted = numbered + 1;
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
@@ -101,7 +108,7 @@ struct Mma90 {
   __device__ __forceinline__ static const unsigned char* weightsOf(const Mma90Parameters& p, const Place& at, int group,
                                                                    int step) {
     const i64 tile = (i64)(at.tileOfColumns * kColumnGroups + group) * p.steps + at.first + step;
-    return (const unsigned char*)p.w + tile * kMma90TileBytes;
+    return (const unsigned char*)p.w + tile * kTileBytes;
   }
 
   // Where the tile's first window lies, and its stages one after another.
@@ -152,6 +159,7 @@ struct Mma90 {
     for (int slot = 0; slot < p.stages; ++slot) {
       openBarrier(at.full + slot, 1);
       openBarrier(at.empty + slot, 4 * kReaders);
+      if (kInParts) openBarrier(at.parted + slot, 4 * kReaders);
     }
     if (Norm::kIsOn) openBarrier(at.numbered, 1);
     showBarriers();
@@ -172,7 +180,8 @@ struct Mma90 {
     const int fetched = p.stages * kSteps;
     if (at.count <= fetched || at.firstRow != 0) return;
     for (int group = 0; group < kColumnGroups && hasTile(p, at, group); ++group) {
-      fetchPiece(weightsOf(p, at, group, fetched), min(at.count - fetched, kMostFetched) * kMma90TileBytes);
+      fetchPiece(weightsOf(p, at, group, fetched),
+                 min(at.count - fetched, kMostFetched / (kInParts ? 2 : 1)) * kTileBytes);
     }
   }
   __device__ __forceinline__ static unsigned tilesOf(const Mma90Parameters& p, const Place& at) {
@@ -364,7 +373,8 @@ struct Mma90 {
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) load(p, at, i, held[i]);
     float c[kRows / 8][4];
-    multiply(c, p, at);
+    if (kInParts) Mma90Parts<Mma90, kColumnGroups, kInnerGroups>::multiply(c, p, at);
+    else multiply(c, p, at);
     float* const sums = (float*)at.ring;
     __syncthreads();  // all stages have been read
     storeSums(c, sums);

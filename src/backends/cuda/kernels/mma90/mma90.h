@@ -17,8 +17,8 @@ namespace tenon::backends::cuda {
 constexpr int64_t kMma90MostRows = 256;  // of a tile, as wgmma has it
 
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
-// are normalized; "k": and written. A "t" or "c": blocks take tile after tile, see mma90_persistent.cuh; two parts are
-// then blocks that share rows of x; an "o" behind it: taps are left out.
+// are normalized; "k": and written; "e": f32 as it is, not as TF32. A "t" or "c": blocks take tile after tile, see
+// mma90_persistent.cuh; two parts are then blocks that share rows of x; an "o" behind it: taps are left out.
 struct Mma90Shape {
   enum class Schedule : uint8_t {
     kOneTile,
@@ -35,7 +35,8 @@ struct Mma90Shape {
   bool normalizes = false;   // the rows of x, by numbers beside the stages, which other warps make
   bool keeps = false;        // these, too
   Schedule schedule = Schedule::kOneTile;
-  bool omits = false;  // of many tiles each: rows of taps that lie outside of the image
+  bool isExact = false;  // of one tile each: f32 operands are sums of two TF32 numbers
+  bool omits = false;    // of many tiles each: rows of taps that lie outside of the image
 
   std::string text() const;
   static Mma90Shape parse(std::string_view text);
@@ -48,12 +49,14 @@ struct Mma90Shape {
     return static_cast<unsigned>(32 * (4 * columnGroups * innerGroups + 1 + otherWarps()));
   }
   // Of a thread, at most: what the compiler took for tiles of 32 to 256 rows, and some more.
-  int64_t registers() const { return rows / 2 + (normalizes ? 56 : 44); }
+  int64_t registers() const { return isExact ? rows + 72 : rows / 2 + (normalizes ? 56 : 44); }
   int64_t otherWarps() const {  // as Normalized::threads() says
     if (!normalizes) return 0;
     return keeps ? std::min<int64_t>((rows + 15) / 16, 4) : (rows + 63) / 64;
   }
-  int64_t stageBytes() const { return depth * (tileGroups() * kMma90TileBytes + rows * kMma90Bytes); }
+  int64_t stageBytes() const {
+    return depth * (isExact ? 2 : 1) * (tileGroups() * kMma90TileBytes + rows * kMma90Bytes);
+  }
   int64_t apart() const { return depth % innerGroups == 0 ? 1 : innerGroups; }  // from a group's stage to its next
   int64_t ringBytes() const;
   int64_t receivedBytes() const;  // what stands beside the stages
@@ -81,6 +84,7 @@ struct Mma90Weights {
   int64_t groups = 1;       // of windows
   int64_t moreSteps = 0;    // of another product that is added, behind these
   bool moreIsWhole = true;  // isWhole() of that one
+  bool isExact = false;     // elements of 4 bytes as two TF32 numbers: tiles of the first, of the second behind each
 
   // Of the product, w as [inner,columns].
   static Mma90Weights of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled);
@@ -114,8 +118,12 @@ struct Mma90Weights {
   // columns of each tile, what undoes that power, the sums of the packed columns, and the shifts as they come out of
   // the product; and the factors and shifts themselves. All of one type of halves.
   void packScaled(const void* w, const void* factors, const void* shifts, DataType type, void* to) const;
-  size_t tileBytes() const;  // without what is behind them
+  int64_t stepBytes() const { return kMma90TileBytes * (isExact ? 2 : 1); }  // of a tile
+  size_t tileBytes() const;                                                  // without what is behind them
   int64_t paddedColumns() const { return tiles() * kMma90Columns; }
+
+ private:
+  void packParts(const uint32_t* w, uint32_t* to) const;
 };
 
 // The shapes that promise most for so many rows of x, best first. Stages have one step each where rows of x are no

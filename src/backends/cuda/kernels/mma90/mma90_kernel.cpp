@@ -14,7 +14,8 @@ constexpr size_t kMomentBytes = 8;
 
 cuuint32_t narrow(int64_t v) { return static_cast<cuuint32_t>(v); }
 
-CUtensorMapDataType mappedType(DataType type) {
+CUtensorMapDataType mappedType(DataType type, bool isExact = false) {
+  if (type == DataType::kF32 && isExact) return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   if (type == DataType::kF32) return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;  // rounded on the way
   return type == DataType::kF16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
@@ -197,7 +198,7 @@ void Mma90Launcher::mapRows(TileMap& map, const void* from, const std::optional<
                             const Mma90Weights& weights) const {
   CUtensorMap made;
   void* const x = const_cast<void*>(from);
-  const auto type = mappedType(record_.types.inputs[0]);
+  const auto type = mappedType(record_.types.inputs[0], record_.shape.isExact);
   const auto inner = static_cast<cuuint64_t>(weights.inner * weights.groups);
   const auto rowBytes = inner * static_cast<cuuint64_t>(weights.bytes);
   const auto ofStep = narrow(weights.ofStep());

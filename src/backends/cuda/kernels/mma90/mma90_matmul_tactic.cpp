@@ -22,7 +22,8 @@ bool hasOwnProducts(const compile::Problem& problem) { return static_cast<bool>(
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem) {
   if (auto support = anySupport(problem); !support) return support;
   if (const auto refusal = mma90Refusal(op, shapes); !refusal.empty()) return compile::no("{}", refusal);
-  if (shapes.inputs[0].dtype == DataType::kF32 && !problem.tf32) return compile::no("f32 may not be rounded to TF32");
+  if (shapes.inputs[0].dtype == DataType::kF32 && !problem.tf32 && !switchedOn("TENON_CUDA_EXACT_PRODUCTS", true))
+    return compile::no("f32 may not be rounded to TF32, and TENON_CUDA_EXACT_PRODUCTS is 0");
   const auto& y = shapes.outputs[0].dims;
   if (y.count() == 0) return compile::no("the result is empty");
   // With another number of rows an operand may be another kind.
@@ -45,9 +46,10 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
   return mma90Shapes(rows, weights, most, keeps);
 }
 
-std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, const Mma90Weights& weights,
+std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90Weights weights,
                                            const compile::Problem& problem) {
   constexpr size_t kMost = 5, kMostMore = 7;
+  weights.isExact = weights.bytes == 4 && !problem.tf32;
   auto result = mma90Candidates(shapes, weights, problem);
   if (!switchedOn("TENON_CUDA_PERSISTENT_PRODUCTS", true)) return result;
   const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;

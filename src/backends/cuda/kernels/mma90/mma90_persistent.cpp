@@ -47,7 +47,7 @@ Mma90Order Mma90Shape::order(int64_t productRows, int64_t tilesOfColumns) const 
 }
 
 std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most) {
-  if (weights.groups > 1 || weights.scaled || rows >= int64_t{1} << 30) return {};
+  if (weights.groups > 1 || weights.scaled || weights.isExact || rows >= int64_t{1} << 30) return {};
   struct Form {
     Schedule schedule;
     int64_t runs, mostRows, parts;
@@ -118,7 +118,8 @@ Code Mma90Record::persistentCode() const {
   const auto statements = scalarStatements(op.epilogue, inputs, result);
   const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
   std::string text =
-      fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", cudaName(types.inputs[0]));
+      fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\nconstexpr bool kInParts = false;\n",
+                  cudaName(types.inputs[0]));
   text += mma90ProductText(shape.rows, types.inputs[0]);
   text += fmt::format("#include \"mma90_{}.cuh\"\n\n", carries() ? "carried" : "passed");
   text += fmt::format(

@@ -1,4 +1,5 @@
-// Products of warpgroups for chips without them, and for the host, element by element. The including text defines X.
+// Products of warpgroups for chips without them, and for the host, element by element. The including text defines X and
+// kInParts: f32 operands are sums of two TF32 numbers.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -30,16 +31,27 @@ struct Mma90Rows {
   }
 };
 
+// What tensor cores see of an f32.
+constexpr int kSeenBits = (int)0xffffe000;
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+constexpr bool kInWarpgroups = true;
+#else
+constexpr bool kInWarpgroups = false;
+#endif
+
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // The same element by element, as groups of the other form lie in registers: c += a b for 32 bytes of the inner extent.
 template <int kRows>
 struct Products {
   __device__ __forceinline__ static float element(const unsigned char* tile, int row, int k) {
     const auto address = (unsigned long long)(tile + row * kMma90Bytes + k * sizeof(X));
-    return Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+    const float value = Element<X>::load(*(const X*)(address ^ (address >> 7 & 7) << 4));
+    return kInParts ? __int_as_float(__float_as_int(value) & kSeenBits) : value;  // all that tensor cores see
   }
+  template <bool kMore = true>
   __device__ static void add(float (*c)[4], const unsigned char* a, const unsigned char* b) {
     const int column = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    for (int n = 0; n < kRows / 8 && !kMore; ++n) c[n][0] = c[n][1] = c[n][2] = c[n][3] = 0.f;
     for (int k = 0; k < 32 / (int)sizeof(X); ++k) {
       const float left[2] = {element(a, column, k), element(a, column + 8, k)};
       for (int n = 0; n < kRows / 8; ++n) {

@@ -76,6 +76,9 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, 
   weights.bytes = bits(types.inputs[0]) / 8;
   if (weights.bytes != 2 && weights.bytes != 4)
     throw Unsupported("product by warpgroups: operands of {}", name(types.inputs[0]));
+  weights.isExact = shape.isExact;
+  if (shape.isExact && (weights.bytes != 4 || more))
+    throw Unsupported("product by warpgroups: parts of {}", name(types.inputs[0]));
   if (more) weights.add(*more);
   auto refusal = shape.refusal(weights.steps());
   if (refusal.empty() && !weights.allowsDepth(shape.depth))
@@ -117,7 +120,9 @@ Code Mma90Record::code() const {
   const auto statements = scalarStatements(op.epilogue, inputs, result);
   const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
   const auto type = cudaName(types.inputs[0]);
-  std::string text = fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\n", type);
+  std::string text =
+      fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\nconstexpr bool kInParts = {};\n", type,
+                  shape.isExact);
   text += mma90ProductText(shape.rows, types.inputs[0]) + "#include \"mma90.cuh\"\n\n";
   text += fmt::format(
       "typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n"
@@ -131,7 +136,9 @@ Code Mma90Record::code() const {
       "float x0, const From& from, const Fixed& fixed, int i) {\n";
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
   const int64_t threads = shape.threads();
-  const int64_t resident = shape.registers() * threads * 2 <= registersOfMultiprocessor() ? 2 : 1;
+  const int64_t two =
+      shape.isExact ? divided(2 * threads, 128) * 128 : 2 * threads;  // warps of a quarter share registers
+  const int64_t resident = shape.registers() * two <= registersOfMultiprocessor() ? 2 : 1;
   const auto normalized =
       norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
   text +=

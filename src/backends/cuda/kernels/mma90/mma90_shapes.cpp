@@ -46,27 +46,33 @@ double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t 
   const double waves = real(divided(blocks, atOnce * beside));
   const int64_t own = divided(steps, shape.parts);
   const int64_t stages = divided(own, shape.depth);
-  const double products = real(own) * 4;
+  const double products = real(own) * (shape.isExact ? 12 : 4);
   // Weights that have a place come while the launch in front runs, if both fit: two blocks of a multiprocessor, or
   // blocks of different ones.
   const bool leavesHalf = 2 * blocks <= multiprocessors();
   const double ahead = real(std::min(stages, shape.stages)) * (resident > 1 || leavesHalf ? 1 : costs.ahead);
   const double late = (real(stages) - ahead) * real(shape.columnGroups);
-  const double bytes = late * real(shape.depth * kMma90TileBytes) + real(own * shape.rows * kMma90Bytes);
+  const int64_t tileBytes = kMma90TileBytes * (shape.isExact ? 2 : 1);
+  const double bytes = late * real(shape.depth * tileBytes) + real(own * shape.rows * kMma90Bytes);
   const double copies = costs.copy * (late + real(stages)) + costs.row * real(own * shape.rows);
   const double load = real(beside) * std::max(bytes / costs.bytesAClock, copies);
   // Shared memory takes what comes, and gives for each 64 columns these and the rows.
-  const double shared = costs.shared * real(beside * own) *
-                        real(2 * kMma90Columns * shape.columnGroups + (1 + shape.columnGroups) * shape.rows);
+  // Of exact ones the rest of the rows is written, too, and each product reads both of its operands.
+  const int64_t ofColumns = (shape.isExact ? 5 : 2) * kMma90Columns * shape.columnGroups;
+  const int64_t ofRows = (shape.isExact ? 3 + 3 * shape.columnGroups : 1 + shape.columnGroups) * shape.rows;
+  const double shared = costs.shared * real(beside * own) * real(ofColumns + ofRows);
   const double tensor = real(beside * shape.columnGroups) * products * real(shape.rows) / 2 * 1.1;
   const double chain = std::max(products / real(shape.innerGroups), 4.0) * (real(shape.rows) / 2 + costs.chain);
+  // Of exact ones a group waits for each stage's rest of rows, and then for its products before it adds them up.
+  constexpr double kTurn = 400;
+  const double turns = shape.isExact ? kTurn * real(divided(stages, shape.apart())) / real(beside) : 0;
   const double rounds = stages <= shape.stages ? 0 : costs.round * real(stages) / real(shape.stages);
   const double sums = real(beside * shape.rows * shape.columnGroups * kMma90Columns);
   const double join = shape.parts == 1 ? 0 : costs.join + sums * 4 / costs.joinBytesAClock;
   const double finish = costs.finish + sums * real(shape.innerGroups) / costs.finishedAClock +
                         sums / (costs.finishedByWarpgroup * real(shape.columnGroups * shape.innerGroups));
   return costs.start - (leavesHalf ? costs.startBeside : 0) +
-         waves * (costs.latency + std::max({load, shared, tensor, chain, rounds}) + join + finish);
+         waves * (costs.latency + std::max({load, shared, tensor, chain, rounds}) + turns + join + finish);
 }
 
 // Whether its parts have steps of the inner extent for all groups, in whole stages, and its threads have registers.
@@ -98,6 +104,7 @@ std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, s
   std::vector<Rated> rated;
   // With as many stages as have a place beside another block, or alone.
   const auto consider = [&](Mma90Shape shape) {
+    shape.isExact = weights.isExact;
     if (!hasRoom(shape, weights)) return;
     for (const int64_t bytes : {sharedBytesOfMultiprocessor() / 2 - 1024, sharedBytesOfMultiprocessor()}) {
       const int64_t left = bytes - kMma90HeadBytes - shape.receivedBytes() - 128;
