@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/tanh.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
@@ -105,7 +106,7 @@ float softmax(float* row, int64_t count) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V most = hn::LoadU(d, row);
-  for (int64_t i = lanes; i < count; i += lanes) most = hn::Max(most, hn::LoadU(d, row + i));
+  for (int64_t i = lanes; i < count; i += lanes) most = greater(most, hn::LoadU(d, row + i));
   const V shift = hn::MaxOfLanes(d, most);
   V sum = hn::Zero(d);
   for (int64_t i = 0; i < count; i += lanes) {
