@@ -14,6 +14,7 @@
 #include "backends/cpu/kernels/common/gemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/tile_store.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 

@@ -14,6 +14,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/tanh.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
@@ -111,7 +112,7 @@ float softmax(float* row, int64_t count, float factor) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V most = hn::LoadU(d, row);
-  for (int64_t i = lanes; i < count; i += lanes) most = hn::Max(most, hn::LoadU(d, row + i));
+  for (int64_t i = lanes; i < count; i += lanes) most = greater(most, hn::LoadU(d, row + i));
   const V shift = hn::MaxOfLanes(d, most);
   const V f = hn::Set(d, factor);
   V sum = hn::Zero(d);

@@ -15,6 +15,7 @@
 #include "core/platform/processor.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_channels {
@@ -154,15 +155,15 @@ void byteRows(const ByteChannels& c, const ByteChannelResults& results) {
     const auto whole = [&](int k) HWY_ATTR {
       const auto scale = hn::LoadU(kReals, scales + k * kLanes);
       const auto bias = hn::LoadU(kReals, biases + k * kLanes);
-      return nearest(hn::Min(hn::MulAdd(hn::ConvertTo(kReals, all.parts[k]), scale, bias), bound));
+      return nearest(lesser(hn::MulAdd(hn::ConvertTo(kReals, all.parts[k]), scale, bias), bound));
     };
     const auto lowHalf = sumOf(packed(whole(0), whole(1)), zero);
     const auto highHalf = sumOf(packed(whole(2), whole(3)), zero);
     Bytes value;
     if constexpr (kSignedResults) {
-      value = hn::BitCast(kBytes, hn::Max(hn::BitCast(kSigned, packed(lowHalf, highHalf, int8_t())), lowSigned));
+      value = hn::BitCast(kBytes, greater(hn::BitCast(kSigned, packed(lowHalf, highHalf, int8_t())), lowSigned));
     } else {
-      value = hn::Max(packed(lowHalf, highHalf, uint8_t()), low);
+      value = greater(packed(lowHalf, highHalf, uint8_t()), low);
     }
     store<kWhole>(value, c.width, results.to + row * results.step);
   }

@@ -14,6 +14,7 @@
 #include "backends/cpu/kernels/simd/byte_finish_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_finish {
@@ -67,12 +68,12 @@ HWY_INLINE int64_t finishVectors(const ByteRows& rows, const ByteColumns& column
   const auto whole = [&](int64_t r, int64_t at) HWY_ATTR {
     const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + at), hn::LoadU(di, columns.added + at));
     return nearest(
-        hn::Min(hn::MulAdd(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at), hn::LoadU(d, columns.biases + at)),
-                bound));
+        lesser(hn::MulAdd(hn::ConvertTo(d, sum), hn::LoadU(d, columns.scales + at), hn::LoadU(d, columns.biases + at)),
+               bound));
   };
   const auto ordered = [&](Shorts a, Shorts b) HWY_ATTR {
     const auto both = hn::BitCast(bytes, packed(sumOf(a, zero), sumOf(b, zero), T()));
-    return hn::TableLookupLanes(hn::BitCast(di, hn::Max(both, low)), places);
+    return hn::TableLookupLanes(hn::BitCast(di, greater(both, low)), places);
   };
   int64_t c = 0;
   for (; c + 2 * kLanes <= rows.width; c += 2 * kLanes) {
@@ -124,8 +125,8 @@ void finishBytes(const ByteRows& rows, const ByteColumns& columns) {
     for (int64_t r = 0; r < rows.count; ++r) {
       const auto sum = hn::Add(hn::LoadU(di, rows.sums + r * rows.sumStep + c), added);
       const auto real = hn::MulAdd(hn::ConvertTo(d, sum), scale, bias);
-      const auto whole = hn::NearestInt(hn::Max(hn::Min(real, hn::Set(d, kBound)), hn::Set(d, -kBound)));
-      hn::StoreU(hn::DemoteTo(narrow, hn::Max(hn::Add(whole, zero), low)), narrow, out + r * rows.outStep + c);
+      const auto whole = hn::NearestInt(greater(lesser(real, hn::Set(d, kBound)), hn::Set(d, -kBound)));
+      hn::StoreU(hn::DemoteTo(narrow, greater(hn::Add(whole, zero), low)), narrow, out + r * rows.outStep + c);
     }
   }
 #endif

@@ -16,6 +16,7 @@
 #include "backends/cpu/kernels/simd/typed_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace casts {
 
@@ -92,7 +93,7 @@ void intoByte(const void* va, const void*, const void*, void* vo, size_t count) 
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
     const auto v = hn::LoadU(d, a + i);
     const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
-    hn::StoreU(hn::DemoteTo(bytes, hn::ConvertTo(whole32, hn::Min(high, hn::Max(low, number)))), bytes, out + i);
+    hn::StoreU(hn::DemoteTo(bytes, hn::ConvertTo(whole32, lesser(high, greater(low, number)))), bytes, out + i);
   }
 #endif
   for (; i < count; ++i) out[i] = whole<To>(a[i]);

@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace {
 
@@ -28,7 +29,7 @@ struct Swish {
   explicit Swish(const GateCall&) {}
   HWY_INLINE V operator()(V x) const {
     const D d;
-    const V within = hn::Min(hn::Set(d, 87.f), hn::Max(hn::Set(d, -87.f), hn::Neg(x)));
+    const V within = lesser(hn::Set(d, 87.f), greater(hn::Set(d, -87.f), hn::Neg(x)));
     return hn::Div(x, hn::Add(hn::Set(d, 1.f), exponential::inRange(within)));
   }
 };
@@ -37,7 +38,7 @@ struct HardSwish {
   explicit HardSwish(const GateCall& call) : slope(hn::Set(D(), call.slope)), offset(hn::Set(D(), call.offset)) {}
   HWY_INLINE V operator()(V x) const {
     const D d;
-    return hn::Mul(x, hn::Min(hn::Set(d, 1.f), hn::Max(hn::Zero(d), hn::MulAdd(slope, x, offset))));
+    return hn::Mul(x, lesser(hn::Set(d, 1.f), greater(hn::Zero(d), hn::MulAdd(slope, x, offset))));
   }
   V slope, offset;
 };
@@ -52,7 +53,7 @@ HWY_INLINE void gateRows(const GateCall& call) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto clamp = [&](V value) {
     if constexpr (!kClamps) return value;
-    return hn::Min(high, hn::Max(low, value));
+    return lesser(high, greater(low, value));
   };
   for (int64_t r = 0; r < call.rows; ++r) {
     const float* const from = call.from + r * call.fromStride;

@@ -15,6 +15,7 @@
 #include "backends/cpu/kernels/simd/line_pool_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace lines {
 
@@ -24,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct Maximum {
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V of(D, V a, V b) {
-    return hn::Max(a, b);
+    return greater(a, b);
   }
   template <typename T>
   static HWY_INLINE T one(T a, T b) {
@@ -43,7 +44,7 @@ struct MaximumOrNan : Maximum {
     if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
       return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
     } else {
-      return hn::Max(a, b);
+      return greater(a, b);
     }
   }
   template <typename T>

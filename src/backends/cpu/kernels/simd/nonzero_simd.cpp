@@ -14,6 +14,7 @@
 #include "backends/cpu/kernels/simd/nonzero_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace nonzero {
 
@@ -55,8 +56,8 @@ bool overlaps(const BoxColumns& boxes, size_t count, double x1, double y1, doubl
   const auto zero = hn::Zero(d);
   size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto width = hn::Sub(hn::Min(hn::LoadU(d, boxes.x2 + i), right), hn::Max(hn::LoadU(d, boxes.x1 + i), left));
-    const auto height = hn::Sub(hn::Min(hn::LoadU(d, boxes.y2 + i), bottom), hn::Max(hn::LoadU(d, boxes.y1 + i), top));
+    const auto width = hn::Sub(lesser(hn::LoadU(d, boxes.x2 + i), right), greater(hn::LoadU(d, boxes.x1 + i), left));
+    const auto height = hn::Sub(lesser(hn::LoadU(d, boxes.y2 + i), bottom), greater(hn::LoadU(d, boxes.y1 + i), top));
     const auto shared = hn::Mul(width, height);
     const auto whole = hn::Sub(hn::Add(hn::LoadU(d, boxes.area + i), own), shared);
     const auto meets = hn::And(hn::Gt(width, zero), hn::Gt(height, zero));

@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -74,10 +75,10 @@ HWY_INLINE hn::Mask<D> isTrue(V v) { return hn::Not(hn::Eq(v, hn::Zero(D()))); }
 HWY_INLINE hn::Mask<D> isNan(V v) { return hn::IsNaN(v); }
 
 // The minimum and the maximum take their second operand where one is NaN.
-HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
+HWY_INLINE V within(V a, float bound) { return lesser(constant(bound), greater(constant(-bound), a)); }
 // 1 + exp(-a); at the bounds its reciprocal is 0 or 1 to within 2e-38.
 HWY_INLINE V sigmoidDivisor(V a) { return hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(a, 87.f)))); }
-HWY_INLINE V hardSigmoid(V a, V b, V c) { return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(b, a, c))); }
+HWY_INLINE V hardSigmoid(V a, V b, V c) { return lesser(constant(1.f), greater(hn::Zero(D()), hn::MulAdd(b, a, c))); }
 HWY_INLINE V keepNan(V a, V result) { return hn::IfThenElse(isNan(a), a, result); }
 
 // A quotient of polynomials (Eigen's); beyond 4 the error function is 1 in single precision.
@@ -148,7 +149,7 @@ HWY_INLINE V arcHyperbolicCosine(V a) {
 }
 HWY_INLINE V arcHyperbolicTangent(V a) {
   const V size = hn::Abs(a);
-  const V result = hn::Atanh(D(), hn::Min(size, constant(0.99999994f)));
+  const V result = hn::Atanh(D(), lesser(size, constant(0.99999994f)));
   const V limited = hn::IfThenElse(hn::Eq(size, constant(1.f)), constant(HUGE_VALF), result);
   return hn::CopySign(within1(a, limited), a);
 }
@@ -158,15 +159,15 @@ HWY_INLINE V arcHyperbolicTangent(V a) {
 HWY_INLINE V hyperbolicSine(V a) {
   const D d;
   const V size = hn::Abs(a);
-  const V root = exponential::inRange(hn::Mul(hn::Min(size, constant(176.f)), constant(0.5f)));
+  const V root = exponential::inRange(hn::Mul(lesser(size, constant(176.f)), constant(0.5f)));
   const V half = hn::Mul(root, constant(0.5f));
   const V far = hn::Sub(hn::Mul(half, root), hn::Div(constant(0.5f), hn::Mul(root, root)));
-  const V minusOne = hn::Expm1(d, hn::Min(size, constant(1.f)));
+  const V minusOne = hn::Expm1(d, lesser(size, constant(1.f)));
   const V near = hn::Mul(constant(0.5f), hn::Add(minusOne, hn::Div(minusOne, hn::Add(minusOne, constant(1.f)))));
   return keepNan(a, hn::CopySign(hn::IfThenElse(hn::Lt(size, constant(1.f)), near, far), a));
 }
 HWY_INLINE V hyperbolicCosine(V a) {
-  const V root = exponential::inRange(hn::Mul(hn::Min(hn::Abs(a), constant(176.f)), constant(0.5f)));
+  const V root = exponential::inRange(hn::Mul(lesser(hn::Abs(a), constant(176.f)), constant(0.5f)));
   const V half = hn::Mul(root, constant(0.5f));
   return keepNan(a, hn::Add(hn::Mul(half, root), hn::Div(constant(0.5f), hn::Mul(root, root))));
 }
@@ -183,7 +184,7 @@ HWY_INLINE V positivePower(V a, V b) {
   for (size_t i = 0; i < hn::Lanes(d); i += hn::Lanes(wide)) {
     const auto logarithm = hn::Log(wide, hn::PromoteTo(wide, hn::Load(half, x + i)));
     const auto product = hn::Mul(logarithm, hn::PromoteTo(wide, hn::Load(half, y + i)));
-    const auto bounded = hn::Min(hn::Max(product, hn::Set(wide, -200.)), hn::Set(wide, 200.));
+    const auto bounded = lesser(greater(product, hn::Set(wide, -200.)), hn::Set(wide, 200.));
     hn::Store(hn::DemoteTo(half, hn::Exp(wide, bounded)), half, x + i);
   }
   return hn::Load(d, x);
@@ -225,7 +226,7 @@ HWY_INLINE V geluTanh(V a) {
 // log(1 + exp(a)) without overflow.
 HWY_INLINE V softplus(V a) {
   const D d;
-  const V rest = hn::Log1p(d, exponential::inRange(hn::Max(constant(-87.f), hn::Neg(hn::Abs(a)))));
+  const V rest = hn::Log1p(d, exponential::inRange(greater(constant(-87.f), hn::Neg(hn::Abs(a)))));
   return hn::Add(hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Zero(d), a), rest);
 }
 
@@ -238,7 +239,7 @@ HWY_INLINE V logarithm(V a) {
 }
 
 // exp(a) - 1 for a <= 0.
-HWY_INLINE V expMinusOne(V a) { return hn::Expm1(D(), hn::Max(constant(-87.f), hn::Min(hn::Zero(D()), a))); }
+HWY_INLINE V expMinusOne(V a) { return hn::Expm1(D(), greater(constant(-87.f), lesser(hn::Zero(D()), a))); }
 HWY_INLINE V elu(V a, V b) {
   return keepNan(a, hn::IfThenElse(hn::Ge(a, hn::Zero(D())), a, hn::Mul(b, expMinusOne(a))));
 }
@@ -261,7 +262,7 @@ void vExp(const void* va, const void*, const void*, void* vo, size_t count) {
 #pragma GCC unroll 4
     for (size_t k = 0; k < kTogether; ++k) {
       a[k] = hn::LoadU(d, pa + i + k * lanes);
-      most = hn::Max(most, hn::And(hn::BitCast(du, a[k]), magnitude));
+      most = greater(most, hn::And(hn::BitCast(du, a[k]), magnitude));
     }
     const bool inRange = hn::AllTrue(d, hn::Lt(hn::BitCast(d, most), constant(87.f)));  // false of NaN
 #pragma GCC unroll 4

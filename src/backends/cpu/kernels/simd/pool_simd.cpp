@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/simd/pool_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -24,15 +25,15 @@ void maximum(const float* const* sources, int64_t count, int64_t channels, float
     auto a = hn::LoadU(d, sources[0] + c);
     auto b = hn::LoadU(d, sources[0] + c + lanes);
     for (int64_t t = 1; t < count; ++t) {
-      a = hn::Max(a, hn::LoadU(d, sources[t] + c));
-      b = hn::Max(b, hn::LoadU(d, sources[t] + c + lanes));
+      a = greater(a, hn::LoadU(d, sources[t] + c));
+      b = greater(b, hn::LoadU(d, sources[t] + c + lanes));
     }
     hn::StoreU(a, d, out + c);
     hn::StoreU(b, d, out + c + lanes);
   }
   for (; c + lanes <= channels; c += lanes) {
     auto a = hn::LoadU(d, sources[0] + c);
-    for (int64_t t = 1; t < count; ++t) a = hn::Max(a, hn::LoadU(d, sources[t] + c));
+    for (int64_t t = 1; t < count; ++t) a = greater(a, hn::LoadU(d, sources[t] + c));
     hn::StoreU(a, d, out + c);
   }
   for (; c < channels; ++c) {

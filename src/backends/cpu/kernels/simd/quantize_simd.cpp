@@ -13,6 +13,7 @@
 #include "backends/cpu/kernels/simd/quantize_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace quantizing {
@@ -45,7 +46,7 @@ HWY_INLINE void divideVector(const float* HWY_RESTRICT x, float scale, double ze
   const hn::Rebind<int32_t, decltype(d)> di;
   const hn::Rebind<T, decltype(d)> narrow;
   const auto scaled = hn::Div(hn::LoadU(d, x), hn::Set(d, scale));
-  const auto whole = hn::NearestInt(hn::Max(hn::Min(scaled, hn::Set(d, kBound)), hn::Set(d, -kBound)));
+  const auto whole = hn::NearestInt(greater(lesser(scaled, hn::Set(d, kBound)), hn::Set(d, -kBound)));
   const auto moved = hn::Add(whole, hn::Set(di, static_cast<int32_t>(zero)));
   const auto isNumber = hn::RebindMask(di, hn::Eq(scaled, scaled));
   hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElseZero(isNumber, moved)), narrow, out);
@@ -91,7 +92,7 @@ HWY_INLINE size_t multiplyVectors(const float* HWY_RESTRICT x, float scale, doub
     const Shorts first = packed(low[0], low[1]);
     const Shorts second = packed(low[2], low[3]);
     const Shorts differ = hn::Or(hn::Xor(first, packed(high[0], high[1])), hn::Xor(second, packed(high[2], high[3])));
-    const auto wrong = hn::Or(hn::Ne(differ, hn::Zero(shorts)), hn::Eq(hn::Min(first, second), least));
+    const auto wrong = hn::Or(hn::Ne(differ, hn::Zero(shorts)), hn::Eq(lesser(first, second), least));
     if (hn::AllFalse(shorts, wrong)) {
       const Words bytes = hn::BitCast(words, packed(sumOf(first, offset), sumOf(second, offset), T()));
       hn::StoreU(hn::TableLookupLanes(bytes, places), words, reinterpret_cast<int32_t*>(out + i));

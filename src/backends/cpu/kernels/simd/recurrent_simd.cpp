@@ -18,6 +18,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/tanh.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace recurrent {
@@ -30,7 +31,7 @@ static_assert(kRecurrentUnits % kLanes == 0);
 constexpr int kVectors = static_cast<int>(kRecurrentUnits / kLanes);
 
 HWY_INLINE V constant(float value) { return hn::Set(D(), value); }
-HWY_INLINE V within(V a, float bound) { return hn::Min(constant(bound), hn::Max(constant(-bound), a)); }
+HWY_INLINE V within(V a, float bound) { return lesser(constant(bound), greater(constant(-bound), a)); }
 HWY_INLINE V sigmoid(V x) {
   return exponential::reciprocal(hn::Add(constant(1.f), exponential::inRange(hn::Neg(within(x, 87.f)))));
 }
@@ -45,9 +46,9 @@ HWY_INLINE V apply(const GateFunctionOf& f, float clip, V operand) {
   const V x = clip > 0 ? within(operand, clip) : operand;
   if (HWY_LIKELY(f.kind == ops::GateFunction::kSigmoid)) return sigmoid(x);
   if (HWY_LIKELY(f.kind == ops::GateFunction::kTanh)) return hyperbolicTangent(x);
-  if (f.kind == ops::GateFunction::kRelu) return hn::Max(x, hn::Zero(D()));
+  if (f.kind == ops::GateFunction::kRelu) return greater(x, hn::Zero(D()));
   if (f.kind == ops::GateFunction::kHardSigmoid)
-    return hn::Min(constant(1.f), hn::Max(hn::Zero(D()), hn::MulAdd(constant(f.a), x, constant(f.b))));
+    return lesser(constant(1.f), greater(hn::Zero(D()), hn::MulAdd(constant(f.a), x, constant(f.b))));
   return rare(f, x);
 }
 

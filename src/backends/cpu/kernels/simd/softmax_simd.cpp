@@ -16,6 +16,7 @@
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/exp.inc"
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -61,13 +62,13 @@ HWY_INLINE V greatest(const float* x, size_t count, V most) {
   V fourth = most;
   size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    most = hn::Max(most, hn::LoadU(d, x + i));
-    second = hn::Max(second, hn::LoadU(d, x + i + lanes));
-    third = hn::Max(third, hn::LoadU(d, x + i + 2 * lanes));
-    fourth = hn::Max(fourth, hn::LoadU(d, x + i + 3 * lanes));
+    most = greater(most, hn::LoadU(d, x + i));
+    second = greater(second, hn::LoadU(d, x + i + lanes));
+    third = greater(third, hn::LoadU(d, x + i + 2 * lanes));
+    fourth = greater(fourth, hn::LoadU(d, x + i + 3 * lanes));
   }
-  for (; i < count; i += lanes) most = hn::Max(most, hn::LoadU(d, x + i));
-  return hn::Max(hn::Max(most, second), hn::Max(third, fourth));
+  for (; i < count; i += lanes) most = greater(most, hn::LoadU(d, x + i));
+  return greater(greater(most, second), greater(third, fourth));
 }
 
 // The sum of exp(x - shift) over whole vectors; with kStores each goes to y. Two at a time, so that they overlap.
@@ -138,7 +139,7 @@ HWY_INLINE void rowsOfVectors(const float* x, float* y, size_t rowCount, size_t 
     for (size_t v = 0; v < kWhole; ++v) e[v] = hn::LoadU(d, x + v * lanes);
     if constexpr (kPart) e[kWhole] = loadTail(x + kWhole * lanes, some);
     V most = e[0];
-    for (size_t v = 1; v < kVectors; ++v) most = hn::Max(most, e[v]);
+    for (size_t v = 1; v < kVectors; ++v) most = greater(most, e[v]);
     most = hn::MaxOfLanes(d, most);
     V sum = hn::Zero(d);
     for (size_t v = 0; v < kVectors; ++v) {
@@ -185,7 +186,7 @@ HWY_INLINE void narrowRows(const float* x, float* y, size_t rowCount, size_t cou
       for (size_t i = 0; i < count; ++i) columns[i * lanes + lane] = x[lane * count + i];
     }
     V most = hn::Load(d, columns);
-    for (size_t i = 1; i < count; ++i) most = hn::Max(most, hn::Load(d, columns + i * lanes));
+    for (size_t i = 1; i < count; ++i) most = greater(most, hn::Load(d, columns + i * lanes));
     V sum = hn::Zero(d);
     for (size_t i = 0; i < count; ++i) {
       const V e = exponential::ofNegative(hn::Sub(hn::Load(d, columns + i * lanes), most));
@@ -216,7 +217,7 @@ HWY_INLINE void columnsOf(const float* x, float* y, size_t rowCount, size_t step
   V most[kVectors], sum[kVectors];
   for (size_t v = 0; v < kVectors; ++v) most[v] = hn::LoadU(d, x + v * lanes);
   for (size_t r = 1; r < rowCount; ++r) {
-    for (size_t v = 0; v < kVectors; ++v) most[v] = hn::Max(most[v], hn::LoadU(d, x + r * step + v * lanes));
+    for (size_t v = 0; v < kVectors; ++v) most[v] = greater(most[v], hn::LoadU(d, x + r * step + v * lanes));
   }
   for (auto& each : sum) each = hn::Zero(d);
   for (size_t r = 0; r < rowCount; ++r) {
@@ -271,7 +272,7 @@ void logRows(const float* x, float* y, size_t rowCount, size_t count) {
 void logColumnsOf(const float* x, float* y, size_t rowCount, size_t step) {
   const D d;
   V most = hn::LoadU(d, x);
-  for (size_t r = 1; r < rowCount; ++r) most = hn::Max(most, hn::LoadU(d, x + r * step));
+  for (size_t r = 1; r < rowCount; ++r) most = greater(most, hn::LoadU(d, x + r * step));
   V sum = hn::Zero(d);
   for (size_t r = 0; r < rowCount; ++r)
     sum = hn::Add(sum, exponential::ofNegative(hn::Sub(hn::LoadU(d, x + r * step), most)));
