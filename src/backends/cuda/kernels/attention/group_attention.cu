@@ -1,7 +1,8 @@
 // Attention of few keys by tensor cores of sm_90a: a block has all keys of a head in shared memory, its groups of four
 // warps take 64 rows each, or share the keys of 64 rows; a thread's scores are all in registers, so there is one
 // softmax and no walk along the keys; it may walk along rows. Heads of 64 columns. X: f16 or bf16; ROW_GROUPS times
-// KEY_GROUPS groups; KEYS: of a group, a multiple of 16; MASK: 0 none, 1 the same for all rows, 2 of each row.
+// KEY_GROUPS groups; KEYS: of a group, a multiple of 16; MASK: 0 none, 1 the same for all rows, 2 of each row; CAUSAL:
+// a row sees the keys up to its own number, and those behind the block's last row are not loaded.
 #include "attention_heads.cuh"
 #include "attention_mask.cuh"
 #include "warp_group.cuh"
@@ -97,10 +98,21 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const X* q, const X* key
   closeProducts();
 }
 
-// Waits for the scores, adds the mask and leaves out keys behind the end. `column`: the thread's first key; `keyMask`:
-// of it.
+// Leaves out the keys behind `last` of the thread's first row, and behind `lastBelow` of its other one.
+__device__ __forceinline__ void hideKeys(Scores& s, int column, int last, int lastBelow) {
+#pragma unroll
+  for (int n = 0; n < kOwn / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (column + 8 * n + i % 2 > (i < 2 ? last : lastBelow)) s[n][i] = -infinity();
+    }
+  }
+}
+
+// Waits for the scores, adds the mask and leaves out keys behind the end or the row's own number, `row`. `column`: the
+// thread's first key; `keyMask`: of it.
 __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskRows<X>& mask,
-                                             const float* keyMask, int column) {
+                                             const float* keyMask, int column, int row) {
   if (MASK == 1) {
     waitForProducts<0>();
 #pragma unroll
@@ -109,6 +121,7 @@ __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p
 #pragma unroll
       for (int i = 0; i < 4; ++i) s[n][i] = fmaf(s[n][i], p.scale, two.e[i % 2]);
     }
+    if (CAUSAL != 0) hideKeys(s, column, row, row + 8);
     return;
   }
   if (MASK == 2) {
@@ -130,6 +143,7 @@ __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p
       }
     }
   }
+  if (CAUSAL != 0) return hideKeys(s, column, min(row, p.keys - 1), min(row + 8, p.keys - 1));
 #pragma unroll
   for (int n = 0; n < kOwn / 8; n += 2) {
     if ((column & ~7) + 8 * n + 16 <= p.keys) continue;
@@ -289,9 +303,10 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   const X* const queries = queriesOf(p, batch, head);
   X* const y = resultsOf(p, batch, head);
   copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
-  copyRows<kHeld>(k, keysOf(p, batch, head), p.kStride[2], p.keys);
+  const int seen = CAUSAL != 0 ? min(endRow, p.keys) : p.keys;  // by one of the rows
+  copyRows<kHeld>(k, keysOf(p, batch, head), p.kStride[2], seen);
   closeCopies();
-  copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], p.keys);
+  copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], seen);
   closeCopies();
   const X* const mask = maskOf(p, batch, head);
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
@@ -309,7 +324,7 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
     multiplyKeys(s, q, k + firstKey * kWidth, at);
     const int row = firstRow + at.row;
     finishScores(s, p, MaskRows<X>(mask, p.maskStride[2], p.maskStride[3], row, p.queries, p.keys, p.maskInPairs != 0),
-                 keyMask + firstKey + at.pair, firstKey + at.pair);
+                 keyMask + firstKey + at.pair, firstKey + at.pair, row);
     const bool isLast = kKeyGroups > 1 || firstRow + kRows >= endRow;
     if (!isLast) {
       waitForWarp();  // all lanes have read the queries before
