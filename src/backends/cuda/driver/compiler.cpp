@@ -1,6 +1,7 @@
 // Compilation, and modules.
 #include "backends/cuda/driver/compiler.h"
 
+#include <cstdlib>
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -202,9 +203,25 @@ Module::Module(std::span<const std::byte> code) {
                     log.data());
 }
 
+namespace {
+
+void preferShared(CUfunction function, const std::string& name) {
+  const char* text = std::getenv("TENON_CUDA_CARVEOUT");
+  const int mode = text ? std::atoi(text) : 1;
+  const auto is = [&](const char* prefix) { return name.starts_with(prefix); };
+  const bool small = is("tenon_normalize") || is("tenon_softmax") || is("tenon_pointwise");
+  const bool large = is("tenon_mma90") || is("tenon_group_attention") || is("tenon_stream") || is("tenon_flash");
+  if (mode == 0 || (mode == 3 && !small) || (mode == 1 && !small && !large)) return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100),
+        "cuFuncSetAttribute");
+}
+
+}  // namespace
+
 CUfunction Module::function(const std::string& name) const {
   CUfunction result = nullptr;
   check(driver().moduleGetFunction(&result, module_.get(), name.c_str()), name.c_str());
+  preferShared(result, name);
   return result;
 }
 
