@@ -97,6 +97,22 @@ TEST_F(OnGpu, ProductsOfManyTilesRepeatToTheBit) {
   }
 }
 
+// Blocks of clusters give each other sums, in as many forms as there are ways to divide rows and groups.
+TEST_F(OnGpu, ProductsOfClustersRepeatToTheBit) {
+  if (const auto missing = backends::cuda::mma90Missing(); !missing.empty()) GTEST_SKIP() << missing;
+  if (emulated()) {
+    for (const char* shape : {"24x1x1,2,2", "40x1x2,3,2"}) expectSameBits({70, 136, 392, shape}, 1, 2);
+    return;
+  }
+  constexpr int kLayers = 8, kRounds = 24;
+  for (const char* shape : {"128x1x1,4,7", "128x1x2,4,6", "104x1x2,4,8", "64x1x1,2,6x2", "64x1x2,4,2x2", "96x1x4,2,8",
+                            "56x2x2,4,8", "40x2x1,8,4", "24x1x2,3,8", "8x1x2,4,4", "200x1x1,8,5", "16x3x1,6,4"}) {
+    expectSameBits({256, 1024, 3072, shape}, kLayers, kRounds);
+    expectSameBits({197, 1000, 4096, shape}, kLayers, kRounds);
+    expectSameBits({1, 2048, 1024, shape}, kLayers, kRounds);
+  }
+}
+
 // By the compiler that a GPU's machine has, where it is installed: what the emulated one takes may be refused there.
 TEST(Mma90, ManyTilesCompile) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;

@@ -3,7 +3,7 @@
 // bytes of the inner extent, a bulk copy for the tiles of w of each 64 columns and one for the rows of x, those of w
 // before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
 // Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
-// the extent, each block finishes its share of the tile. The including text defines X, A, Products<rows> where the chip
+// the extent. Each block finishes some rows of the tile: the blocks give each other sums as they lie in registers. The including text defines X, A, Products<rows> where the chip
 // has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
 #pragma once
 
@@ -39,12 +39,13 @@ struct Mma90 {
   static const bool kShareStages = kSteps % kInnerGroups == 0;                    // each group has steps of every stage
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
-  static const int kUnits = kRows * kColumns / kWidth;
-  // Units that a block finishes; those of 64 columns stay together.
-  static const int kShare =
-      kMeasures ? ((kUnits + kBlocks - 1) / kBlocks + 7) / 8 * 8 : (kUnits + kBlocks - 1) / kBlocks;
-  static const int kMost = (kShare + kConsumers - 1) / kConsumers;   // of a thread
+  static const int kUnitsOfRow = kColumns / kWidth;
+  static const int kEights = kRows / 8;  // rows as products have them in registers, of which each block finishes some
+  static const int kMostEights = (kEights + kBlocks - 1) / kBlocks;
+  static const int kPieces = kColumns / 16;  // of rows, each of which a warp has
+  static const int kMost = (kMostEights * 8 * kUnitsOfRow + kConsumers - 1) / kConsumers;  // units of a thread
   static const int kHeld = kUnitsHeld < kMost ? kUnitsHeld : kMost;  // whose inputs come ahead of the products
+  static const bool kPassesSums = kBlocks == 1 || kInnerGroups > 1;  // through shared memory of the block
   static const int kPack = kWidth < 4 ? kWidth : 4;
   static const int kNumbers = Norm::kIsOn ? 2 * kRows + 3 * kColumns : 0;  // of normalized rows
   typedef typename Finish::template Inputs<kWidth> Inputs;
@@ -61,6 +62,7 @@ struct Mma90 {
     ByteBarrier *full, *empty, *numbered;
     unsigned char* ring;
     float *numbers, *received;
+    int firstUnit, units;  // that the block finishes
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
       block = kBlocks == 1 ? 0 : blockOfCluster();
@@ -84,6 +86,9 @@ struct Mma90 {
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
+      const int eight = firstEight(block);
+      firstUnit = eight * 8 * kUnitsOfRow;
+      units = (firstEight(block + 1) - eight) * 8 * kUnitsOfRow;
     }
   };
 
@@ -276,43 +281,65 @@ struct Mma90 {
   }
   // The thread's unit i, of those that the block finishes; its inputs.
   __device__ __forceinline__ static int unitOf(const Place& at, int i) {
-    return at.block * kShare + (int)threadIdx.x + i * kConsumers;
+    return at.firstUnit + (int)threadIdx.x + i * kConsumers;
   }
   __device__ __forceinline__ static bool isOwn(const Mma90Parameters& p, const Place& at, int i) {
-    const int units = min(kShare, kUnits - at.block * kShare);
-    return (int)threadIdx.x + i * kConsumers < units && isInside(p, at, unitOf(at, i));
+    return (int)threadIdx.x + i * kConsumers < at.units && isInside(p, at, unitOf(at, i));
   }
   __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int i, Inputs& inputs) {
     if (isOwn(p, at, i)) Finish::load(p, offsetOf(p, at, unitOf(at, i)), inputs);
   }
 
-  // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together.
-  __device__ __forceinline__ static void send(const Place& at, const float* sums) {
-#pragma unroll 2
-    for (int unit = threadIdx.x; unit < kUnits; unit += kConsumers) {
-      float value[kWidth];
-      joinGroups(value, sums, unit);
-      const int block = unit / kShare;
-      float* const to = at.received + (at.block * (kWidth / kPack) * kShare + unit - block * kShare) * kPack;
+  // Of the eights that a block finishes the first; which block finishes one.
+  __device__ static constexpr int firstEight(int ofBlock) { return kEights * ofBlock / kBlocks; }
+  __device__ static constexpr int blockOf(int eight) { return ((eight + 1) * kBlocks + kEights - 1) / kEights - 1; }
+  typedef Pack<float, 4> Four;  // sums of a thread in an eight
+
+  // Groups give each other the eights that they do not send, each of which is joined by one of them.
+  __device__ __forceinline__ static int innerGroup() { return ofFirstLane(threadIdx.x / 128) / kColumnGroups; }
+  __device__ __forceinline__ static int pieceOfWarp() {
+    return threadIdx.x / 128 % kColumnGroups * 4 + threadIdx.x % 128 / 32;
+  }
+  __device__ __forceinline__ static Four* exchanged(float* sums, int group, int eight) {
+    return (Four*)sums + ((group * kEights + eight) * kPieces + pieceOfWarp()) * 32 + threadIdx.x % 32;
+  }
+  __device__ __forceinline__ static void exchange(const float (&c)[kRows / 8][4], float* sums) {
+    const int own = innerGroup();
 #pragma unroll
-      for (int i = 0; i < kWidth; i += kPack) {
-        Some some;
-#pragma unroll
-        for (int e = 0; e < kPack; ++e) some.e[e] = value[i + e];
-        storeToBlock(to + i * kShare, block, some);
-      }
+    for (int n = 0; n < kEights; ++n) {
+      if (n % kInnerGroups != own) *exchanged(sums, own, n) = {{c[n][0], c[n][1], c[n][2], c[n][3]}};
     }
   }
-  __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int own) {
+  // Each eight goes to the block that finishes it, in whose memory all blocks' sums of it come together.
+  __device__ __forceinline__ static void send(const float (&c)[kRows / 8][4], const Place& at, float* sums) {
+    const int own = innerGroup();
+    float* const to = at.received + (at.block * kMostEights * kPieces + pieceOfWarp()) * kMma90PiecePitch +
+                      threadIdx.x % 32 * 4;
 #pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
+    for (int n = 0; n < kEights; ++n) {
+      if (n % kInnerGroups != own) continue;
+      const Four mine = {{c[n][0], c[n][1], c[n][2], c[n][3]}};
+      Four sum = mine;
+      if (kInnerGroups > 1) {
 #pragma unroll
-      for (int i = 0; i < kWidth; i += kPack) {
-        const int place = (block * (kWidth / kPack) + i / kPack) * kShare + own;
-        const Some some = *(const Some*)(at.received + place * kPack);
+        for (int k = 0; k < kInnerGroups; ++k) {
+          const Four some = k == own ? mine : *exchanged(sums, k, n);
 #pragma unroll
-        for (int e = 0; e < kPack; ++e) value[i + e] = block == 0 ? some.e[e] : value[i + e] + some.e[e];
+          for (int e = 0; e < 4; ++e) sum.e[e] = k == 0 ? some.e[e] : sum.e[e] + some.e[e];
+        }
       }
+      storeToBlock(to + (n - firstEight(blockOf(n))) * kPieces * kMma90PiecePitch, blockOf(n), sum);
+    }
+  }
+  // What all blocks have of a unit.
+  __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int unit) {
+    const int row = rowOf(unit - at.firstUnit), column = columnOf(unit);
+    const float* from = at.received + (row / 8 * kPieces + column / 16) * kMma90PiecePitch + column % 8 * 16 +
+                        column % 16 / 8 * 2 + row % 8 / 2 * 4 + row % 2;
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block, from += kMostEights * kPieces * kMma90PiecePitch) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) value[i] = block == 0 ? from[i * 16] : value[i] + from[i * 16];
     }
   }
 
@@ -323,13 +350,12 @@ struct Mma90 {
     const int unit = unitOf(at, i);
     const bool own = isOwn(p, at, i);
     if (!kMeasures && !own) return;
-    const int units = min(kShare, kUnits - at.block * kShare);
-    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= units) return;
+    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= at.units) return;
     Pack<Y, kWidth> result;
     if (own) {
       float value[kWidth];
       if (kBlocks == 1) joinGroups(value, sums, unit);
-      else joinBlocks(value, at, threadIdx.x + i * kConsumers);
+      else joinBlocks(value, at, unit);
       columns.apply(value, at, rowOf(unit));
 #pragma unroll
       for (int e = 0; e < kWidth; ++e) result.e[e] = Element<Y>::store(Finish::compute(value[e], inputs, fixed, e));
@@ -366,12 +392,15 @@ struct Mma90 {
     float c[kRows / 8][4];
     multiply(c, p, at);
     float* const sums = (float*)at.ring;
-    __syncthreads();  // all stages have been read
-    storeSums(c, sums);
-    __syncthreads();
+    if (kPassesSums) {
+      __syncthreads();  // all stages have been read
+      if (kBlocks == 1) storeSums(c, sums);
+      else exchange(c, sums);
+      __syncthreads();
+    }
     if (kBlocks > 1) {
       waitForCluster();  // the others are there
-      send(at, sums);
+      send(c, at, sums);
       syncWarp();
       arriveAtCluster();
       waitForCluster();
@@ -381,8 +410,10 @@ struct Mma90 {
 
   // The barriers of consume(), for warps that do not multiply.
   __device__ __forceinline__ static void attendJoin(const Place& at) {
-    __syncthreads();
-    __syncthreads();
+    if (kPassesSums) {
+      __syncthreads();
+      __syncthreads();
+    }
     if (kBlocks == 1) return;
     waitForCluster();
     arriveAtCluster();
