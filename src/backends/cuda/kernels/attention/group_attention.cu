@@ -286,7 +286,7 @@ __device__ __forceinline__ void join(const FlashParameters& p, X* y, const Value
   putJoined(p, y, results, sums, rows);
 }
 
-KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, FlashParameters) {
+KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, FlashParameters) {
   DYNAMIC_SHARED(memory, kSharedBytes);
   X* const q = (X*)memory;
   X* const k = q + kRows * kWidth;
@@ -302,13 +302,16 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   const Place at;
   const X* const queries = queriesOf(p, batch, head);
   X* const y = resultsOf(p, batch, head);
-  copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
-  const int seen = CAUSAL != 0 ? min(endRow, p.keys) : p.keys;  // by one of the rows
-  copyRows<kHeld>(k, keysOf(p, batch, head), p.kStride[2], seen);
-  closeCopies();
-  copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], seen);
-  closeCopies();
+  const X* const keys = keysOf(p, batch, head);
+  const X* const values = valuesOf(p, batch, head);
   const X* const mask = maskOf(p, batch, head);
+  const int seen = CAUSAL != 0 ? min(endRow, p.keys) : p.keys;  // by one of the rows
+  afterPredecessor();
+  copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
+  copyRows<kHeld>(k, keys, p.kStride[2], seen);
+  closeCopies();
+  copyRows<kHeld>(v, values, p.vStride[2], seen);
+  closeCopies();
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
     const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
     keyMask[key] = inBaseTwo<X>(value);
