@@ -1,8 +1,8 @@
 // Measures which composites (fused nodes) are faster than their parts.
 #include "compile/joins.h"
 
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <map>

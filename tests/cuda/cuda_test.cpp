@@ -39,12 +39,14 @@ TEST_F(OnGpu, FusedPointwiseWithBroadcast) {
 // Of each half that there is: right to a unit in the last place or two, also where it is next to 0.
 TEST_F(OnGpu, GeluOfEveryHalf) {
   HostTensor all(DataType::kF16, {65536});
-  for (uint32_t bits = 0; bits < 65536; ++bits) static_cast<uint16_t*>(all.view().data)[bits] = static_cast<uint16_t>(bits);
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    static_cast<uint16_t*>(all.view().data)[bits] = static_cast<uint16_t>(bits);
   std::vector<HostTensor> inputs;
   inputs.push_back(std::move(all));
   for (const char* name : {"gelu_erf", "gelu_tanh"}) {
     const auto graph = graph::parse(fmt::format(
-        "graph \"g\" {{\ninput %x : f16[65536]\n%y : f16[65536] = pointwise{{expr=\"{}(x0)\"}}(%x) \"y\"\noutput %y\n}}", name));
+        "graph \"g\" {{\ninput %x : f16[65536]\n%y : f16[65536] = pointwise{{expr=\"{}(x0)\"}}(%x) \"y\"\noutput %y\n}}",
+        name));
     const auto got = runOnGpu(graph, inputs, {});
     for (int64_t i = 0; i < 65536; ++i) {
       const double x = inputs[0].view().loadDouble(i);

@@ -1,9 +1,9 @@
 // Compilation, and modules.
 #include "backends/cuda/driver/compiler.h"
 
-#include <cstdlib>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>

@@ -31,8 +31,8 @@ enum class FlashMask : uint8_t { kNone, kOfKeys, kOfRows };
 
 // What the kernel is made from, as records write it: "f16,64,4x1x64x1", with a soft cap "f16,64,4x1x64x1,capped";
 // "f16,64,1x2x64x1,groups1" is one where groups of four warps work together (group_attention.cu): groups for rows, 64
-// each, groups for keys, keys of a group, times that a block does so for further rows; and the kind of mask; a ",causal"
-// behind it.
+// each, groups for keys, keys of a group, times that a block does so for further rows; and the kind of mask; a
+// ",causal" behind it.
 struct FlashChoice {
   FlashMath math = FlashMath::kF16;
   int width = 64;  // columns of a head, rounded up to a multiple of 16

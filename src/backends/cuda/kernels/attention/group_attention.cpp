@@ -53,7 +53,9 @@ size_t groupSharedBytes(const FlashChoice& choice) {
 }
 
 std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& p) {
-  if (p.causal != choice.causal) return choice.causal ? "rows see all keys; the kernel was compiled for causal attention" : "rows see the keys up to their own number; the kernel was compiled for all keys";
+  if (p.causal != choice.causal)
+    return choice.causal ? "rows see all keys; the kernel was compiled for causal attention"
+                         : "rows see the keys up to their own number; the kernel was compiled for all keys";
   if (p.softcap != 0) return "the kernel has no soft cap";
   if (!takes(p) && p.keys > 0)
     return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, kColumns);

@@ -3,8 +3,9 @@
 // bytes of the inner extent, a bulk copy for the tiles of w of each 64 columns and one for the rows of x, those of w
 // before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
 // Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
-// the extent. Each block finishes some rows of the tile: the blocks give each other sums as they lie in registers. The including text defines X, A, Products<rows> where the chip
-// has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
+// the extent. Each block finishes some rows of the tile: the blocks give each other sums as they lie in registers. The
+// including text defines X, A, Products<rows> where the chip has warpgroups, and of Finish the epilogue's inputs of a
+// run of columns, and the epilogue.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -313,8 +314,8 @@ struct Mma90 {
   // Each eight goes to the block that finishes it, in whose memory all blocks' sums of it come together.
   __device__ __forceinline__ static void send(const float (&c)[kRows / 8][4], const Place& at, float* sums) {
     const int own = innerGroup();
-    float* const to = at.received + (at.block * kMostEights * kPieces + pieceOfWarp()) * kMma90PiecePitch +
-                      threadIdx.x % 32 * 4;
+    float* const to =
+        at.received + (at.block * kMostEights * kPieces + pieceOfWarp()) * kMma90PiecePitch + threadIdx.x % 32 * 4;
 #pragma unroll
     for (int n = 0; n < kEights; ++n) {
       if (n % kInnerGroups != own) continue;

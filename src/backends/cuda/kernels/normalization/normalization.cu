@@ -99,8 +99,8 @@ __device__ XPack sumOf(const XPack& a, const XPack& b) {
   return sum;
 }
 
-// The mean of a row of which each thread has a pack (those behind the last one none, and a sum of 0), and the sum of the
-// squares of distances from it: each warp's own about its own mean, which all threads join. They meet once.
+// The mean of a row of which each thread has a pack (those behind the last one none, and a sum of 0), and the sum of
+// the squares of distances from it: each warp's own about its own mean, which all threads join. They meet once.
 __device__ void meetOnce(const XPack& pack, float sum, int packs, float* shared, float& mean, float& squares) {
   const int warps = (int)blockDim.x / 32, warp = (int)threadIdx.x / 32;
   const auto membersOf = [&](int i) { return (float)(kPack * min(packs - i * 32, 32)); };

@@ -22,8 +22,8 @@ __device__ inline float narrowTanh(float a) {
   return square < 0.01f ? a * (1.f - square * (0.33333333f - square * 0.13333333f))
                         : 1.f - quickDivide(2.f, 1.f + narrowExp(2.f * a));
 }
-// a / 2 (1 + erf(a / sqrt(2))): of the normal distribution's tail below -|a| the logarithm is a polynomial up to 8, which
-// does not cancel below zero and takes one special function.
+// a / 2 (1 + erf(a / sqrt(2))): of the normal distribution's tail below -|a| the logarithm is a polynomial up to 8,
+// which does not cancel below zero and takes one special function.
 __device__ inline float narrowGelu(float a) {
   const float x = fminf(fabsf(a), 8.f);
   const float logarithm =
