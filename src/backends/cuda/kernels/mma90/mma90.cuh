@@ -10,6 +10,7 @@
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
+#include "mma90_join.cuh"
 #include "mma90_norm.cuh"
 #include "mma90_products.cuh"
 #include "scalar.cuh"
@@ -41,10 +42,10 @@ struct Mma90 {
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
   static const int kUnitsOfRow = kColumns / kWidth;
-  static const int kEights = kRows / 8;  // rows as products have them in registers, of which each block finishes some
-  static const int kMostEights = (kEights + kBlocks - 1) / kBlocks;
-  static const int kPieces = kColumns / 16;  // of rows, each of which a warp has
-  static const int kMost = (kMostEights * 8 * kUnitsOfRow + kConsumers - 1) / kConsumers;  // units of a thread
+  static const int kGroupsOfColumns = kColumnGroups, kGroupsOfInner = kInnerGroups;
+  typedef Mma90Join<Mma90> Join;
+  static const int kMost =
+      ((kRows / 8 + kBlocks - 1) / kBlocks * 8 * kUnitsOfRow + kConsumers - 1) / kConsumers;  // units of a thread
   static const int kHeld = kUnitsHeld < kMost ? kUnitsHeld : kMost;  // whose inputs come ahead of the products
   static const bool kPassesSums = kBlocks == 1 || kInnerGroups > 1;  // through shared memory of the block
   static const int kPack = kWidth < 4 ? kWidth : 4;
@@ -87,9 +88,9 @@ struct Mma90 {
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
-      const int eight = firstEight(block);
+      const int eight = Join::firstEight(block);
       firstUnit = eight * 8 * kUnitsOfRow;
-      units = (firstEight(block + 1) - eight) * 8 * kUnitsOfRow;
+      units = (Join::firstEight(block + 1) - eight) * 8 * kUnitsOfRow;
     }
   };
 
@@ -291,59 +292,6 @@ struct Mma90 {
     if (isOwn(p, at, i)) Finish::load(p, offsetOf(p, at, unitOf(at, i)), inputs);
   }
 
-  // Of the eights that a block finishes the first; which block finishes one.
-  __device__ static constexpr int firstEight(int ofBlock) { return kEights * ofBlock / kBlocks; }
-  __device__ static constexpr int blockOf(int eight) { return ((eight + 1) * kBlocks + kEights - 1) / kEights - 1; }
-  typedef Pack<float, 4> Four;  // sums of a thread in an eight
-
-  // Groups give each other the eights that they do not send, each of which is joined by one of them.
-  __device__ __forceinline__ static int innerGroup() { return ofFirstLane(threadIdx.x / 128) / kColumnGroups; }
-  __device__ __forceinline__ static int pieceOfWarp() {
-    return threadIdx.x / 128 % kColumnGroups * 4 + threadIdx.x % 128 / 32;
-  }
-  __device__ __forceinline__ static Four* exchanged(float* sums, int group, int eight) {
-    return (Four*)sums + ((group * kEights + eight) * kPieces + pieceOfWarp()) * 32 + threadIdx.x % 32;
-  }
-  __device__ __forceinline__ static void exchange(const float (&c)[kRows / 8][4], float* sums) {
-    const int own = innerGroup();
-#pragma unroll
-    for (int n = 0; n < kEights; ++n) {
-      if (n % kInnerGroups != own) *exchanged(sums, own, n) = {{c[n][0], c[n][1], c[n][2], c[n][3]}};
-    }
-  }
-  // Each eight goes to the block that finishes it, in whose memory all blocks' sums of it come together.
-  __device__ __forceinline__ static void send(const float (&c)[kRows / 8][4], const Place& at, float* sums) {
-    const int own = innerGroup();
-    float* const to =
-        at.received + (at.block * kMostEights * kPieces + pieceOfWarp()) * kMma90PiecePitch + threadIdx.x % 32 * 4;
-#pragma unroll
-    for (int n = 0; n < kEights; ++n) {
-      if (n % kInnerGroups != own) continue;
-      const Four mine = {{c[n][0], c[n][1], c[n][2], c[n][3]}};
-      Four sum = mine;
-      if (kInnerGroups > 1) {
-#pragma unroll
-        for (int k = 0; k < kInnerGroups; ++k) {
-          const Four some = k == own ? mine : *exchanged(sums, k, n);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) sum.e[e] = k == 0 ? some.e[e] : sum.e[e] + some.e[e];
-        }
-      }
-      storeToBlock(to + (n - firstEight(blockOf(n))) * kPieces * kMma90PiecePitch, blockOf(n), sum);
-    }
-  }
-  // What all blocks have of a unit.
-  __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int unit) {
-    const int row = rowOf(unit - at.firstUnit), column = columnOf(unit);
-    const float* from = at.received + (row / 8 * kPieces + column / 16) * kMma90PiecePitch + column % 8 * 16 +
-                        column % 16 / 8 * 2 + row % 8 / 2 * 4 + row % 2;
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block, from += kMostEights * kPieces * kMma90PiecePitch) {
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) value[i] = block == 0 ? from[i * 16] : value[i] + from[i * 16];
-    }
-  }
-
   typedef typename Norm::template Columns<Mma90> NormColumns;
   __device__ __forceinline__ static void finishUnit(const Mma90Parameters& p, const Place& at, const float* sums, int i,
                                                     const NormColumns& columns, const Inputs& inputs,
@@ -356,7 +304,7 @@ struct Mma90 {
     if (own) {
       float value[kWidth];
       if (kBlocks == 1) joinGroups(value, sums, unit);
-      else joinBlocks(value, at, unit);
+      else Join::joinBlocks(value, at, unit);
       columns.apply(value, at, rowOf(unit));
 #pragma unroll
       for (int e = 0; e < kWidth; ++e) result.e[e] = Element<Y>::store(Finish::compute(value[e], inputs, fixed, e));
@@ -396,12 +344,12 @@ struct Mma90 {
     if (kPassesSums) {
       __syncthreads();  // all stages have been read
       if (kBlocks == 1) storeSums(c, sums);
-      else exchange(c, sums);
+      else Join::exchange(c, sums);
       __syncthreads();
     }
     if (kBlocks > 1) {
       waitForCluster();  // the others are there
-      send(c, at, sums);
+      Join::send(c, at, sums);
       syncWarp();
       arriveAtCluster();
       waitForCluster();
