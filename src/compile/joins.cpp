@@ -2,7 +2,6 @@
 #include "compile/joins.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <map>
@@ -103,9 +102,7 @@ class Judge {
     for (const auto id : made) together += seconds(graph, graph.node(id));
     options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", graph.node(made.back()).op.name(),
                           instead.size(), apart * 1e6, together * 1e6);
-    static const char* const text = std::getenv("TENON_JOIN_MOVED");
-    const double moved = text ? std::atof(text) : kClearlyMoved;
-    const double onGpu = made.size() > 1 ? moved : kClearly;
+    const double onGpu = made.size() > 1 ? kClearlyMoved : kClearly;
     return together < (device_.isHost() ? kClearlyOnHost : onGpu) * apart;
   }
 

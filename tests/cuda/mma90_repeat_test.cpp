@@ -105,8 +105,7 @@ TEST_F(OnGpu, ProductsOfClustersRepeatToTheBit) {
     return;
   }
   constexpr int kLayers = 8, kRounds = 24;
-  for (const char* shape : {"128x1x1,4,7", "128x1x2,4,6", "104x1x2,4,8", "64x1x1,2,6x2", "64x1x2,4,2x2", "96x1x4,2,8",
-                            "56x2x2,4,8", "40x2x1,8,4", "24x1x2,3,8", "8x1x2,4,4", "200x1x1,8,4", "16x3x1,6,4"}) {
+  for (const char* shape : {"128x1x1,4,7", "104x1x2,4,8", "64x1x2,4,2x2", "40x2x1,8,4"}) {
     expectSameBits({256, 1024, 3072, shape}, kLayers, kRounds);
     if (backends::cuda::Mma90Shape::parse(shape).depth == 1)  // its rows are no whole steps
       expectSameBits({197, 1000, 4096, shape}, kLayers, kRounds);

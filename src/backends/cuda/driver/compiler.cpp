@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -205,14 +204,17 @@ Module::Module(std::span<const std::byte> code) {
 
 namespace {
 
-void preferShared(CUfunction function, const std::string& name) {
-  const char* text = std::getenv("TENON_CUDA_CARVEOUT");
-  const int mode = text ? std::atoi(text) : 1;
-  const auto is = [&](const char* prefix) { return name.starts_with(prefix); };
-  const bool small = is("tenon_normalize") || is("tenon_softmax") || is("tenon_pointwise");
-  const bool large = is("tenon_mma90") || is("tenon_group_attention") || is("tenon_stream") || is("tenon_flash");
-  if (mode == 0 || (mode == 3 && !small) || (mode == 1 && !small && !large)) return;
-  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100),
+// A multiprocessor divides its memory between cache and shared memory, and has to be empty to divide it otherwise. What
+// stands among products that take most of it as shared memory divides it like them, so that their blocks find room
+// while it still runs.
+void divideLikeProducts(CUfunction function, const std::string& name) {
+  constexpr std::string_view kAmongProducts[] = {"tenon_normalize", "tenon_mma90", "tenon_group_attention",
+                                                 "tenon_stream_attention", "tenon_flash_attention"};
+  constexpr int kAllShared = 100;
+  if (std::none_of(std::begin(kAmongProducts), std::end(kAmongProducts),
+                   [&](std::string_view prefix) { return name.starts_with(prefix); }))
+    return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, kAllShared),
         "cuFuncSetAttribute");
 }
 
@@ -221,7 +223,7 @@ void preferShared(CUfunction function, const std::string& name) {
 CUfunction Module::function(const std::string& name) const {
   CUfunction result = nullptr;
   check(driver().moduleGetFunction(&result, module_.get(), name.c_str()), name.c_str());
-  preferShared(result, name);
+  divideLikeProducts(result, name);
   return result;
 }
 

@@ -86,9 +86,8 @@ int64_t Mma90Shape::sharedBytes() const {
 
 int64_t Mma90Shape::receivedBytes() const {
   const int64_t numbers = normalizes ? 8 * rows + 12 * columnGroups * kMma90Columns : 0;
-  // All parts' sums of the eights of rows that a block finishes.
-  const int64_t pieces = parts * divided(rows / 8, parts) * columnGroups * (kMma90Columns / 16);
-  return numbers + (parts == 1 ? 0 : pieces * kMma90PiecePitch * 4);
+  // Shares of the sums are of whole rows of 64 columns, where moments are wanted.
+  return numbers + (parts == 1 ? 0 : (rows * columnGroups + 8) * kMma90Columns * 4);
 }
 
 std::string Mma90Shape::refusal(int64_t steps) const {

@@ -3,14 +3,12 @@
 // bytes of the inner extent, a bulk copy for the tiles of w of each 64 columns and one for the rows of x, those of w
 // before the launch in front has ended. Each copy costs time whatever its size. Warpgroups multiply what has come.
 // Groups and the blocks of a cluster may share the inner extent: their sums are joined in shared memory in the order of
-// the extent. Each block finishes some rows of the tile: the blocks give each other sums as they lie in registers. The
-// including text defines X, A, Products<rows> where the chip has warpgroups, and of Finish the epilogue's inputs of a
-// run of columns, and the epilogue.
+// the extent, each block finishes its share of the tile. The including text defines X, A, Products<rows> where the chip
+// has warpgroups, and of Finish the epilogue's inputs of a run of columns, and the epilogue.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
-#include "mma90_join.cuh"
 #include "mma90_norm.cuh"
 #include "mma90_products.cuh"
 #include "scalar.cuh"
@@ -41,13 +39,12 @@ struct Mma90 {
   static const bool kShareStages = kSteps % kInnerGroups == 0;                    // each group has steps of every stage
   static const int kReaders = kColumnGroups * (kShareStages ? kInnerGroups : 1);  // groups that read a stage
   static const int kPitch = kColumns + 4;                                         // of sums in shared memory
-  static const int kUnitsOfRow = kColumns / kWidth;
-  static const int kGroupsOfColumns = kColumnGroups, kGroupsOfInner = kInnerGroups;
-  typedef Mma90Join<Mma90> Join;
-  static const int kMost =
-      ((kRows / 8 + kBlocks - 1) / kBlocks * 8 * kUnitsOfRow + kConsumers - 1) / kConsumers;  // units of a thread
+  static const int kUnits = kRows * kColumns / kWidth;
+  // Units that a block finishes; those of 64 columns stay together.
+  static const int kShare =
+      kMeasures ? ((kUnits + kBlocks - 1) / kBlocks + 7) / 8 * 8 : (kUnits + kBlocks - 1) / kBlocks;
+  static const int kMost = (kShare + kConsumers - 1) / kConsumers;   // of a thread
   static const int kHeld = kUnitsHeld < kMost ? kUnitsHeld : kMost;  // whose inputs come ahead of the products
-  static const bool kPassesSums = kBlocks == 1 || kInnerGroups > 1;  // through shared memory of the block
   static const int kPack = kWidth < 4 ? kWidth : 4;
   static const int kNumbers = Norm::kIsOn ? 2 * kRows + 3 * kColumns : 0;  // of normalized rows
   typedef typename Finish::template Inputs<kWidth> Inputs;
@@ -64,7 +61,6 @@ struct Mma90 {
     ByteBarrier *full, *empty, *numbered;
     unsigned char* ring;
     float *numbers, *received;
-    int firstUnit, units;  // that the block finishes
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
       block = kBlocks == 1 ? 0 : blockOfCluster();
@@ -88,9 +84,6 @@ struct Mma90 {
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
-      const int eight = Join::firstEight(block);
-      firstUnit = eight * 8 * kUnitsOfRow;
-      units = (Join::firstEight(block + 1) - eight) * 8 * kUnitsOfRow;
     }
   };
 
@@ -283,13 +276,44 @@ struct Mma90 {
   }
   // The thread's unit i, of those that the block finishes; its inputs.
   __device__ __forceinline__ static int unitOf(const Place& at, int i) {
-    return at.firstUnit + (int)threadIdx.x + i * kConsumers;
+    return at.block * kShare + (int)threadIdx.x + i * kConsumers;
   }
   __device__ __forceinline__ static bool isOwn(const Mma90Parameters& p, const Place& at, int i) {
-    return (int)threadIdx.x + i * kConsumers < at.units && isInside(p, at, unitOf(at, i));
+    const int units = min(kShare, kUnits - at.block * kShare);
+    return (int)threadIdx.x + i * kConsumers < units && isInside(p, at, unitOf(at, i));
   }
   __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int i, Inputs& inputs) {
     if (isOwn(p, at, i)) Finish::load(p, offsetOf(p, at, unitOf(at, i)), inputs);
+  }
+
+  // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together.
+  __device__ __forceinline__ static void send(const Place& at, const float* sums) {
+#pragma unroll 2
+    for (int unit = threadIdx.x; unit < kUnits; unit += kConsumers) {
+      float value[kWidth];
+      joinGroups(value, sums, unit);
+      const int block = unit / kShare;
+      float* const to = at.received + (at.block * (kWidth / kPack) * kShare + unit - block * kShare) * kPack;
+#pragma unroll
+      for (int i = 0; i < kWidth; i += kPack) {
+        Some some;
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) some.e[e] = value[i + e];
+        storeToBlock(to + i * kShare, block, some);
+      }
+    }
+  }
+  __device__ __forceinline__ static void joinBlocks(float (&value)[kWidth], const Place& at, int own) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < kWidth; i += kPack) {
+        const int place = (block * (kWidth / kPack) + i / kPack) * kShare + own;
+        const Some some = *(const Some*)(at.received + place * kPack);
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) value[i + e] = block == 0 ? some.e[e] : value[i + e] + some.e[e];
+      }
+    }
   }
 
   typedef typename Norm::template Columns<Mma90> NormColumns;
@@ -299,12 +323,13 @@ struct Mma90 {
     const int unit = unitOf(at, i);
     const bool own = isOwn(p, at, i);
     if (!kMeasures && !own) return;
-    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= at.units) return;
+    const int units = min(kShare, kUnits - at.block * kShare);
+    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= units) return;
     Pack<Y, kWidth> result;
     if (own) {
       float value[kWidth];
       if (kBlocks == 1) joinGroups(value, sums, unit);
-      else Join::joinBlocks(value, at, unit);
+      else joinBlocks(value, at, threadIdx.x + i * kConsumers);
       columns.apply(value, at, rowOf(unit));
 #pragma unroll
       for (int e = 0; e < kWidth; ++e) result.e[e] = Element<Y>::store(Finish::compute(value[e], inputs, fixed, e));
@@ -341,15 +366,12 @@ struct Mma90 {
     float c[kRows / 8][4];
     multiply(c, p, at);
     float* const sums = (float*)at.ring;
-    if (kPassesSums) {
-      __syncthreads();  // all stages have been read
-      if (kBlocks == 1) storeSums(c, sums);
-      else Join::exchange(c, sums);
-      __syncthreads();
-    }
+    __syncthreads();  // all stages have been read
+    storeSums(c, sums);
+    __syncthreads();
     if (kBlocks > 1) {
       waitForCluster();  // the others are there
-      Join::send(c, at, sums);
+      send(at, sums);
       syncWarp();
       arriveAtCluster();
       waitForCluster();
@@ -359,10 +381,8 @@ struct Mma90 {
 
   // The barriers of consume(), for warps that do not multiply.
   __device__ __forceinline__ static void attendJoin(const Place& at) {
-    if (kPassesSums) {
-      __syncthreads();
-      __syncthreads();
-    }
+    __syncthreads();
+    __syncthreads();
     if (kBlocks == 1) return;
     waitForCluster();
     arriveAtCluster();

@@ -15,9 +15,8 @@ constexpr int kMma90ColumnNumbers = 3 * kMma90Columns;  // of a tile's columns, 
 constexpr int kMma90MostExtent = 1 << 20;               // columns, inner extent and taps are fewer
 constexpr int kMma90MostTiles = 65535;                  // along rows
 constexpr int kMma90MostStages = 24;
-constexpr int kMma90PiecePitch = 4 * 32 + 8;  // floats from a warp's sums of 8 rows to the next: apart in banks
-constexpr int kMma90HeadBytes = 1024;         // of shared memory, with the barriers
-constexpr int kMma90MostShared = 227 << 10;   // bytes of a block
+constexpr int kMma90HeadBytes = 1024;        // of shared memory, with the barriers
+constexpr int kMma90MostShared = 227 << 10;  // bytes of a block
 // Where blocks take tile after tile:
 constexpr int kMma90PersistentThreads = 384;  // two warpgroups that multiply, and one whose warps copy
 constexpr int kMma90EndingBytes = 32 << 10;   // of shared memory behind the stages, where tiles are finished
