@@ -78,8 +78,7 @@ size_t FlashChoice::sharedBytes() const {
 std::string FlashChoice::text() const {
   const auto base = fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps,
                                 form.keyWarps, form.keys, form.splits);
-  if (groups) return fmt::format("{},groups{}{}", base, static_cast<int>(mask), causal ? ",causal" : "");
-  return capped ? base + ",capped" : base;
+  return groups ? fmt::format("{},groups{}", base, static_cast<int>(mask)) : capped ? base + ",capped" : base;
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
@@ -120,7 +119,7 @@ Code FlashChoice::code() const {
   if (groups) {
     return {"group_attention.cu",
             {typeDefine("X", type()), define("ROW_GROUPS", form.rowWarps), define("KEY_GROUPS", form.keyWarps),
-             define("KEYS", form.keys), define("MASK", static_cast<int>(mask)), define("CAUSAL", causal ? 1 : 0)},
+             define("KEYS", form.keys), define("MASK", static_cast<int>(mask))},
             {}};
   }
   return {"flash_attention.cu",

@@ -31,15 +31,13 @@ enum class FlashMask : uint8_t { kNone, kOfKeys, kOfRows };
 
 // What the kernel is made from, as records write it: "f16,64,4x1x64x1", with a soft cap "f16,64,4x1x64x1,capped";
 // "f16,64,1x2x64x1,groups1" is one where groups of four warps work together (group_attention.cu): groups for rows, 64
-// each, groups for keys, keys of a group, times that a block does so for further rows; and the kind of mask; a
-// ",causal" behind it.
+// each, groups for keys, keys of a group, times that a block does so for further rows; and the kind of mask.
 struct FlashChoice {
   FlashMath math = FlashMath::kF16;
   int width = 64;  // columns of a head, rounded up to a multiple of 16
   FlashForm form;
   bool groups = false;
   FlashMask mask = FlashMask::kNone;  // with groups
-  bool causal = false;                // likewise: a row sees the keys up to its own number
   bool capped = false;                // scores have a soft cap; without groups
 
   int rows() const { return groups ? 4 * form.rows() : form.rows(); }

@@ -38,7 +38,7 @@ FlashMask maskOf(const dnn::AttentionProblem& p) {
 
 bool takes(const dnn::AttentionProblem& p) {
   const bool halves = p.type == DataType::kF16 || p.type == DataType::kBF16;
-  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && p.softcap == 0;
+  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && !p.causal && p.softcap == 0;
 }
 
 }  // namespace
@@ -53,9 +53,7 @@ size_t groupSharedBytes(const FlashChoice& choice) {
 }
 
 std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& p) {
-  if (p.causal != choice.causal)
-    return choice.causal ? "rows see all keys; the kernel was compiled for causal attention"
-                         : "rows see the keys up to their own number; the kernel was compiled for all keys";
+  if (p.causal) return "the kernel lets every row see all keys";
   if (p.softcap != 0) return "the kernel has no soft cap";
   if (!takes(p) && p.keys > 0)
     return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, kColumns);
@@ -71,7 +69,6 @@ void parseGroups(FlashChoice& choice, TextReader& in) {
   if (mask < 0 || mask > 2) in.fail("expected the mask kind 0, 1 or 2");
   choice.groups = true;
   choice.mask = static_cast<FlashMask>(mask);
-  choice.causal = in.accept(",causal");
   const bool halves = choice.math == FlashMath::kF16 || choice.math == FlashMath::kBF16;
   const bool walks = choice.form.splits == 1 || choice.form.keyWarps == 1;
   const bool known = halves && walks && choice.width == kColumns && choice.form.keys % 16 == 0 && fits(choice);
@@ -92,7 +89,6 @@ std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& p) {
     choice.form = {1, parts, static_cast<int>((share + 15) / 16 * 16), 1};
     choice.groups = true;
     choice.mask = maskOf(p);
-    choice.causal = p.causal;
     if (!fits(choice) || groupSharedBytes(choice) > mostSharedBytes()) continue;
     choices.push_back(choice);
     const int64_t tiles = (p.queries + kGroupRows - 1) / kGroupRows;

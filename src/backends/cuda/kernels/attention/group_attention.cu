@@ -1,8 +1,7 @@
 // Attention of few keys by tensor cores of sm_90a: a block has all keys of a head in shared memory, its groups of four
 // warps take 64 rows each, or share the keys of 64 rows; a thread's scores are all in registers, so there is one
 // softmax and no walk along the keys; it may walk along rows. Heads of 64 columns. X: f16 or bf16; ROW_GROUPS times
-// KEY_GROUPS groups; KEYS: of a group, a multiple of 16; MASK: 0 none, 1 the same for all rows, 2 of each row; CAUSAL:
-// a row sees the keys up to its own number, and those behind the block's last row are not loaded.
+// KEY_GROUPS groups; KEYS: of a group, a multiple of 16; MASK: 0 none, 1 the same for all rows, 2 of each row.
 #include "attention_heads.cuh"
 #include "attention_mask.cuh"
 #include "warp_group.cuh"
@@ -98,21 +97,10 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const X* q, const X* key
   closeProducts();
 }
 
-// Leaves out the keys behind `last` of the thread's first row, and behind `lastBelow` of its other one.
-__device__ __forceinline__ void hideKeys(Scores& s, int column, int last, int lastBelow) {
-#pragma unroll
-  for (int n = 0; n < kOwn / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (column + 8 * n + i % 2 > (i < 2 ? last : lastBelow)) s[n][i] = -infinity();
-    }
-  }
-}
-
-// Waits for the scores, adds the mask and leaves out keys behind the end or the row's own number, `row`. `column`: the
-// thread's first key; `keyMask`: of it.
+// Waits for the scores, adds the mask and leaves out keys behind the end. `column`: the thread's first key; `keyMask`:
+// of it.
 __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskRows<X>& mask,
-                                             const float* keyMask, int column, int row) {
+                                             const float* keyMask, int column) {
   if (MASK == 1) {
     waitForProducts<0>();
 #pragma unroll
@@ -121,7 +109,6 @@ __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p
 #pragma unroll
       for (int i = 0; i < 4; ++i) s[n][i] = fmaf(s[n][i], p.scale, two.e[i % 2]);
     }
-    if (CAUSAL != 0) hideKeys(s, column, row, row + 8);
     return;
   }
   if (MASK == 2) {
@@ -143,7 +130,6 @@ __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p
       }
     }
   }
-  if (CAUSAL != 0) return hideKeys(s, column, min(row, p.keys - 1), min(row + 8, p.keys - 1));
 #pragma unroll
   for (int n = 0; n < kOwn / 8; n += 2) {
     if ((column & ~7) + 8 * n + 16 <= p.keys) continue;
@@ -286,7 +272,7 @@ __device__ __forceinline__ void join(const FlashParameters& p, X* y, const Value
   putJoined(p, y, results, sums, rows);
 }
 
-KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, FlashParameters) {
+KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attention, FlashParameters) {
   DYNAMIC_SHARED(memory, kSharedBytes);
   X* const q = (X*)memory;
   X* const k = q + kRows * kWidth;
@@ -302,16 +288,12 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_at
   const Place at;
   const X* const queries = queriesOf(p, batch, head);
   X* const y = resultsOf(p, batch, head);
-  const X* const keys = keysOf(p, batch, head);
-  const X* const values = valuesOf(p, batch, head);
-  const X* const mask = maskOf(p, batch, head);
-  const int seen = CAUSAL != 0 ? min(endRow, p.keys) : p.keys;  // by one of the rows
-  afterPredecessor();
   copyQueries(q, queries, p.qStride[2], firstRow, endRow, at);
-  copyRows<kHeld>(k, keys, p.kStride[2], seen);
+  copyRows<kHeld>(k, keysOf(p, batch, head), p.kStride[2], p.keys);
   closeCopies();
-  copyRows<kHeld>(v, values, p.vStride[2], seen);
+  copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], p.keys);
   closeCopies();
+  const X* const mask = maskOf(p, batch, head);
   for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
     const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
     keyMask[key] = inBaseTwo<X>(value);
@@ -327,7 +309,7 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_at
     multiplyKeys(s, q, k + firstKey * kWidth, at);
     const int row = firstRow + at.row;
     finishScores(s, p, MaskRows<X>(mask, p.maskStride[2], p.maskStride[3], row, p.queries, p.keys, p.maskInPairs != 0),
-                 keyMask + firstKey + at.pair, firstKey + at.pair, row);
+                 keyMask + firstKey + at.pair, firstKey + at.pair);
     const bool isLast = kKeyGroups > 1 || firstRow + kRows >= endRow;
     if (!isLast) {
       waitForWarp();  // all lanes have read the queries before
