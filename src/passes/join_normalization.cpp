@@ -38,16 +38,14 @@ class Join {
     const auto* op = producerOp<ops::Normalization>(graph_, rows_);
     if (op == nullptr || !isFree(graph_, rows_) || !isOfRows(*op)) return false;
     norm_ = graph_.value(rows_).producer;
-    const auto& norm = graph_.node(norm_);
-    first_ = graph_.value(norm.inputs[0]).producer;
-    if (productOf(graph_, first_) == nullptr || !isFree(graph_, norm.inputs[0])) return false;
-    if (norm.device != product.device || graph_.node(first_).device != product.device) return false;
+    if (graph_.node(norm_).device != product.device) return false;
     keeps_ = graph_.isOutput(rows_) || graph_.uses(rows_).size() > 1;
     // What reads the normalized rows must not be needed by the product.
     const bool isAlone = std::all_of(product.inputs.begin() + 2, product.inputs.end(), [&](ValueId input) {
       return isConstant(graph_, input) || graph_.value(input).isInput;
     });
-    return (isAlone || !keeps_) && findSum();
+    if (!isAlone && keeps_) return false;
+    return findSum(kRows, kSkipped) || (op->skip && findSum(kSkipped, kRows));
   }
 
   bool replace(Graph& graph, const Pays& pays) const {
@@ -110,27 +108,32 @@ class Join {
            });
   }
 
-  // The product in front, with the sum in its epilogue where the normalization computes one.
-  bool findSum() {
+  static constexpr size_t kRows = 0, kSkipped = 3;  // inputs of the normalization
+
+  // The product in front, which is input `part`, with the sum in its epilogue where the normalization computes one.
+  bool findSum(size_t part, size_t other) {
     const auto& norm = graph_.node(norm_);
     const auto& op = *norm.op.as<ops::Normalization>();
+    const ValueId value = norm.inputs[part];
+    first_ = graph_.value(value).producer;
+    if (productOf(graph_, first_) == nullptr || !isFree(graph_, value)) return false;
     const auto& product = graph_.node(first_);
+    if (product.device != norm.device) return false;
     auto changed = *product.op.as<ops::MatMul>();
     inputs_ = product.inputs;
     if (op.skip) {
-      const ValueId part = norm.inputs[0];
-      if (graph_.isOutput(part) || graph_.uses(part).size() != 1) return false;
+      if (graph_.isOutput(value) || graph_.uses(value).size() != 1) return false;
       if (op.keepSum && !isFree(graph_, norm.outputs[1])) return false;
       auto& instructions = changed.epilogue.instructions;
       const auto whole = instructions.empty() ? ops::ScalarArgument::input(0)
                                               : ops::ScalarArgument::result(static_cast<int>(instructions.size()) - 1);
       const auto added = ops::ScalarArgument::input(static_cast<int>(inputs_.size()) - 1);
       instructions.push_back({ops::ScalarOp::k_add, {whole, added}});
-      inputs_.push_back(norm.inputs[3]);
+      inputs_.push_back(norm.inputs[other]);
     }
     sum_ = std::move(changed);
     const auto made = sum_.infer(product.name, graph_.inputTypes(inputs_));
-    const auto& type = graph_.value(norm.inputs[0]).type;
+    const auto& type = graph_.value(value).type;
     return made[0].dtype == type.dtype && made[0].shape == type.shape;
   }
 

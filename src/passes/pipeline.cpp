@@ -51,6 +51,7 @@ constexpr Pass kPipeline[] = {
     {PASS(find_attention), When::kAlways, On::kAll},         // before its transposes move into the products
     {PASS(group_queries), When::kAlways, On::kAll},          // while what repeats keys is as it is written
     {PASS(attention_heads), When::kAlways, On::kAll},        // and with what splits heads as it is written
+    {PASS(find_causal), When::kAlways, On::kAll},            // masks are single constants by now
     {PASS(sink_rows), When::kAlways, On::kAll},              // what moves whole rows goes behind the products of rows
     {PASS(hoist_slices), When::kAlways, On::kAll},           // rows that nobody reads
     {PASS(fuse_add_norm), When::kAlways,

@@ -36,6 +36,33 @@ TEST_F(OnGpu, FusedPointwiseWithBroadcast) {
   }
 }
 
+// Of each half that there is: right to a unit in the last place or two, also where it is next to 0.
+TEST_F(OnGpu, GeluOfEveryHalf) {
+  HostTensor all(DataType::kF16, {65536});
+  for (uint32_t bits = 0; bits < 65536; ++bits)
+    static_cast<uint16_t*>(all.view().data)[bits] = static_cast<uint16_t>(bits);
+  std::vector<HostTensor> inputs;
+  inputs.push_back(std::move(all));
+  for (const char* name : {"gelu_erf", "gelu_tanh"}) {
+    const auto graph = graph::parse(fmt::format(
+        "graph \"g\" {{\ninput %x : f16[65536]\n%y : f16[65536] = pointwise{{expr=\"{}(x0)\"}}(%x) \"y\"\noutput %y\n}}",
+        name));
+    const auto got = runOnGpu(graph, inputs, {});
+    for (int64_t i = 0; i < 65536; ++i) {
+      const double x = inputs[0].view().loadDouble(i);
+      const double value = got.outputs[0].view().loadDouble(i);
+      const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+      const double want = std::string_view(name) == "gelu_erf" ? 0.5 * x * std::erfc(-x / std::sqrt(2.0))
+                                                               : x / (1 + std::exp(-2 * inner));
+      if (std::isnan(x) || std::isinf(x)) {
+        EXPECT_TRUE(x > 0 ? value == x : std::isnan(x) ? std::isnan(value) : std::isnan(value) || value == 0) << x;
+      } else {
+        EXPECT_LE(std::fabs(value - want), std::fabs(want) / 1024 + 1.2e-7) << name << " of " << x;
+      }
+    }
+  }
+}
+
 // What the last passes make of a network.
 TEST_F(OnGpu, SeveralOutputsAndScalarWorkInFrontOfReductions) {
   for (const Dims& dims : {Dims{2, 5}, Dims{3, 7}, Dims{70, 1031}}) {

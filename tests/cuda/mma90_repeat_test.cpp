@@ -97,6 +97,22 @@ TEST_F(OnGpu, ProductsOfManyTilesRepeatToTheBit) {
   }
 }
 
+// Blocks of clusters give each other sums, in as many forms as there are ways to divide rows and groups.
+TEST_F(OnGpu, ProductsOfClustersRepeatToTheBit) {
+  if (const auto missing = backends::cuda::mma90Missing(); !missing.empty()) GTEST_SKIP() << missing;
+  if (emulated()) {
+    for (const char* shape : {"24x1x1,2,2", "40x1x2,3,4"}) expectSameBits({70, 136, 392, shape}, 1, 2);
+    return;
+  }
+  constexpr int kLayers = 8, kRounds = 24;
+  for (const char* shape : {"128x1x1,4,7", "104x1x2,4,8", "64x1x2,4,2x2", "40x2x1,8,4"}) {
+    expectSameBits({256, 1024, 3072, shape}, kLayers, kRounds);
+    if (backends::cuda::Mma90Shape::parse(shape).depth == 1)  // its rows are no whole steps
+      expectSameBits({197, 1000, 4096, shape}, kLayers, kRounds);
+    expectSameBits({1, 2048, 1024, shape}, kLayers, kRounds);
+  }
+}
+
 // By the compiler that a GPU's machine has, where it is installed: what the emulated one takes may be refused there.
 TEST(Mma90, ManyTilesCompile) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;

@@ -85,17 +85,21 @@ TEST(JoinNormalization, SumsThatOthersRead) {
             "composite composite composite composite");
 }
 
-// The sum becomes part of the product in front again, with and without other readers.
+// The sum becomes part of the product in front again, with and without other readers, whichever part of it the product
+// is.
 TEST(JoinNormalization, SumsReturnToTheirProduct) {
-  for (const bool keepSum : {false, true}) {
+  for (const auto& [keepSum, from] : {std::pair(false, "%x, %s, %t, %r"),
+                                      {true, "%x, %s, %t, %r"},
+                                      {false, "%r, %s, %t, %x"},
+                                      {true, "%r, %s, %t, %x"}}) {
     const std::string network =
         kFirst + fmt::format(R"g(
   input %r : f32[N,5,72]
-  %n : f32[N,5,72]{} = normalization{{axes=[-1] skip=true keepSum={}}}(%x, %s, %t, %r) "norm"
+  %n : f32[N,5,72]{} = normalization{{axes=[-1] skip=true keepSum={}}}({}) "norm"
   %y : f32[N,5,12] = matmul{{epilogue="add(x0,x1)"}}(%n, %w, %b) "second"
   output %y
 {})g",
-                             keepSum ? ", %k : f32[N,5,72]" : "", keepSum, keepSum ? "  output %k\n" : "");
+                             keepSum ? ", %k : f32[N,5,72]" : "", keepSum, from, keepSum ? "  output %k\n" : "");
     graph::Graph after;
     EXPECT_EQ(joined(network, always, &after), "composite composite");
     EXPECT_NE(after.node(after.order()[0]).op.text().find("relu(x0);add(t0,x1)"), std::string::npos);

@@ -207,9 +207,28 @@ Module::Module(std::span<const std::byte> code) {
                     log.data());
 }
 
+namespace {
+
+// A multiprocessor divides its memory between cache and shared memory, and has to be empty to divide it otherwise. What
+// stands among products that take most of it as shared memory divides it like them, so that their blocks find room
+// while it still runs.
+void divideLikeProducts(CUfunction function, const std::string& name) {
+  constexpr std::string_view kAmongProducts[] = {"tenon_normalize", "tenon_mma90", "tenon_group_attention",
+                                                 "tenon_stream_attention", "tenon_flash_attention"};
+  constexpr int kAllShared = 100;
+  if (std::none_of(std::begin(kAmongProducts), std::end(kAmongProducts),
+                   [&](std::string_view prefix) { return name.starts_with(prefix); }))
+    return;
+  check(driver().functionSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, kAllShared),
+        "cuFuncSetAttribute");
+}
+
+}  // namespace
+
 CUfunction Module::function(const std::string& name) const {
   CUfunction result = nullptr;
   check(driver().moduleGetFunction(&result, module_.get(), name.c_str()), name.c_str());
+  divideLikeProducts(result, name);
   return result;
 }
 

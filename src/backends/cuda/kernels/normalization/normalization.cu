@@ -99,8 +99,37 @@ __device__ XPack sumOf(const XPack& a, const XPack& b) {
   return sum;
 }
 
-// kEarly: scales and biases are on their way while the statistics are computed, at the price of registers.
-template <int kPacks, bool kEarly>
+// The mean of a row of which each thread has a pack (those behind the last one none, and a sum of 0), and the sum of
+// the squares of distances from it: each warp's own about its own mean, which all threads join. They meet once.
+__device__ void meetOnce(const XPack& pack, float sum, int packs, float* shared, float& mean, float& squares) {
+  const int warps = (int)blockDim.x / 32, warp = (int)threadIdx.x / 32;
+  const auto membersOf = [&](int i) { return (float)(kPack * min(packs - i * 32, 32)); };
+  const float own = warpReduce(sum, Add()) / membersOf(warp);
+  float spread = 0;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) {
+    const float d = Element<X>::load(pack.e[j]) - own;
+    if ((int)threadIdx.x < packs) spread += d * d;
+  }
+  spread = warpReduce(spread, Add());
+  if (threadIdx.x % 32 == 0) {
+    shared[2 * warp] = own;
+    shared[2 * warp + 1] = spread;
+  }
+  __syncthreads();
+  float all = 0;
+  for (int i = 0; i < warps; ++i) all += shared[2 * i] * membersOf(i);
+  mean = all / (float)(packs * kPack);
+  squares = 0;
+  for (int i = 0; i < warps; ++i) {
+    const float d = shared[2 * i] - mean;
+    squares += shared[2 * i + 1] + membersOf(i) * d * d;
+  }
+}
+
+// kEarly: scales and biases are on their way while the statistics are computed, at the price of registers. kOnce: a
+// block, each thread with one pack.
+template <int kPacks, bool kEarly, bool kOnce = false>
 __device__ void normalizePacks(const NormalizationParameters& p, i64 group, int thread, int threads, float* shared) {
   i64 base[3];
   locate(p.groups, (unsigned)group, base);
@@ -134,19 +163,23 @@ __device__ void normalizePacks(const NormalizationParameters& p, i64 group, int 
 #pragma unroll
     for (int j = 0; j < kPack; ++j) sum += Element<X>::load(values[k].e[j]);
   }
-  if (CENTERED) sum = threads == 32 ? warpReduce(sum, Add()) : blockReduce(sum, Add(), shared);
-  const float mean = CENTERED ? sum / p.members : 0.f;
-  float squares = 0;
+  float mean = 0, squares = 0;
+  if (kOnce && CENTERED) {
+    meetOnce(values[0], sum, packs, shared, mean, squares);
+  } else {
+    if (CENTERED) sum = threads == 32 ? warpReduce(sum, Add()) : blockReduce(sum, Add(), shared);
+    if (CENTERED) mean = sum / p.members;
 #pragma unroll
-  for (int k = 0; k < kPacks; ++k) {
-    if (k * threads + thread >= packs) continue;
+    for (int k = 0; k < kPacks; ++k) {
+      if (k * threads + thread >= packs) continue;
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) {
-      const float d = Element<X>::load(values[k].e[j]) - mean;
-      squares += d * d;
+      for (int j = 0; j < kPack; ++j) {
+        const float d = Element<X>::load(values[k].e[j]) - mean;
+        squares += d * d;
+      }
     }
+    squares = threads == 32 ? warpReduce(squares, Add()) : blockReduce(squares, Add(), shared);
   }
-  squares = threads == 32 ? warpReduce(squares, Add()) : blockReduce(squares, Add(), shared);
   const float factor = 1.f / sqrtf(squares / p.members + p.epsilon);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
@@ -241,7 +274,7 @@ KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_rows_block, Normalizatio
 // Few rows, which all run at once: one pack for each thread, so that the code is short.
 KERNEL(tenon_normalize_few_rows_block, NormalizationParameters) {
   __shared__ float shared[32];
-  normalizePacks<1, true>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
+  normalizePacks<1, true, true>(p, blockIdx.x, threadIdx.x, blockDim.x, shared);
 }
 
 // Members that lie in one piece, scale and bias of one value for each run of them: groups of planes. The first packs of
