@@ -255,5 +255,32 @@ TEST_F(Execution, NormalizationsAddResiduals) {
   }
 }
 
+// So many rows that a warp has one each, with two, three and four packs in a lane, the last ones of a part of the
+// lanes.
+TEST_F(Execution, NormalizationsOfManyRows) {
+  for (const int64_t columns : {400, 768, 776}) {
+    for (const char* fields : {"", " skip=true", " skip=true keepSum=true"}) {
+      const bool skips = std::string_view(fields).find("skip") != std::string_view::npos;
+      const bool keeps = std::string_view(fields).find("keepSum") != std::string_view::npos;
+      const auto type = fmt::format("f16[2103,{}]", columns);
+      const auto graph = graph::parse(fmt::format(
+          "graph \"rows\" {{\n  input %x : {0}\n{1}  const %s : f16[{2}] = random(7)\n  const %b : f16[{2}] = random(8)\n"
+          "  %y : {0}{3} = normalization{{axes=[-1]{4}}}(%x, %s, %b{5}) \"n\"\n  output %y\n{6}}}",
+          type, skips ? fmt::format("  input %r : {}\n", type) : "", columns,
+          keeps ? fmt::format(", %z : {}", type) : "", fields, skips ? ", %r" : "", keeps ? "  output %z\n" : ""));
+      std::vector<HostTensor> inputs;
+      for (int i = 0; i < (skips ? 2 : 1); ++i)
+        inputs.push_back(randomTensor(DataType::kF16, {2103, columns}, static_cast<uint64_t>(i) + 1));
+      compile::BuildOptions options;
+      options.device = "cuda";
+      options.optimizationLevel = 0;
+      const auto expected = graph::evaluate(graph, views(inputs));
+      const auto run = runOnGpu(graph, inputs, options);
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_LE(relativeError(run.outputs[i].view(), expected[i].view()), 1e-3) << columns << fields;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test
