@@ -83,6 +83,31 @@ TEST(Precision, WhatIsHalfAndWhatIsNot) {
   for (const auto output : changed.outputs()) EXPECT_EQ(changed.value(output).type.dtype, DataType::kF32);
 }
 
+// A cast stands where less passes through it.
+TEST(Precision, WhatEnlargesAnOutputStays) {
+  const auto typeOfResize = [](const std::string& size, const std::string& behind, compile::TypeOptions options) {
+    const auto graph = graph::parse(fmt::format(R"g(graph "net" {{
+  symbol "N" = extent(%x, 0)
+  input %x : f32[N,3,9,9]
+  const %w : f32[8,3,1,1] = random(4)
+  %c : f32[N,8,9,9] = convolution(%x, %w) "conv" from("conv")
+  %r : f32[N,8,{0}] = resize{{mode=linear shape=[N,8,{0}]}}(%c) "resize" from("resize")
+{1}}})g",
+                                                size, behind));
+    const auto changed = lowered(graph, options);
+    EXPECT_EQ(typeOf(changed, "conv"), DataType::kF16);
+    return typeOf(changed, "resize");
+  };
+  const std::string output = "  output %r\n";
+  const std::string more = "  %s : f32[N,8,18,18] = pointwise{expr=\"relu(x0)\"}(%r) \"s\" from(\"s\")\n  output %s\n";
+  const compile::TypeOptions halves{{DataType::kF16}, {}, {}};
+  EXPECT_EQ(typeOfResize("18,18", output, halves), DataType::kF32);
+  EXPECT_EQ(typeOfResize("5,5", output, halves), DataType::kF16);
+  EXPECT_EQ(typeOfResize("18,18", more, halves), DataType::kF16);
+  EXPECT_EQ(typeOfResize("18,18", output + more, halves), DataType::kF16);
+  EXPECT_EQ(typeOfResize("18,18", output, {{DataType::kF16}, {{"resize", DataType::kF16}}, {}}), DataType::kF16);
+}
+
 TEST(Precision, DemandsOfLayersCount) {
   const auto graph = graph::parse(kNetwork);
   const auto changed = lowered(graph, {{DataType::kF16}, {{"conv", DataType::kF32}, {"exp", DataType::kF16}}, {}});

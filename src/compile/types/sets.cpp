@@ -20,6 +20,7 @@
 #include "ops/op/quantize.h"
 #include "ops/op/recurrent.h"
 #include "ops/op/reduce.h"
+#include "ops/op/resize.h"
 #include "ops/scalar_facts.h"
 
 namespace tenon::compile {
@@ -81,8 +82,8 @@ class Rule {
     for (const NodeId id : graph_.order()) {
       const auto demand = sets_.demand(id);
       const DataType half = demand.value_or(preferred);
-      if (half == DataType::kF32 || (!demand && (demandedOnly || !follows(graph_.node(id)))) || !sets_.may(id, half))
-        continue;
+      const bool isLeft = demandedOnly || !follows(graph_.node(id)) || enlargesForOutput(graph_.node(id));
+      if (half == DataType::kF32 || (!demand && isLeft) || !sets_.may(id, half)) continue;
       types[id] = half;
       for (const ValueId value : graph_.node(id).inputs) mark(value);
       for (const ValueId value : graph_.node(id).outputs) mark(value);
@@ -101,6 +102,15 @@ class Rule {
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       return sets_.isFree(id) && (halved_[id] || (facts.movement && graph_.value(id).constant != nullptr));
     });
+  }
+
+  // A resize whose result is an output of the network and nothing else: a cast of what it reads is less than one of
+  // what it writes.
+  bool enlargesForOutput(const Node& node) const {
+    if (node.op.as<ops::Resize>() == nullptr) return false;
+    const ValueId result = node.outputs[0];
+    const auto countOf = [&](ValueId id) { return evaluate(graph_.value(id).type.shape, sets_.symbols()).count(); };
+    return graph_.isOutput(result) && graph_.uses(result).empty() && countOf(result) > countOf(node.inputs[0]);
   }
 
   const TypeSets& sets_;

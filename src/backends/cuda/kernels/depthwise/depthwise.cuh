@@ -77,7 +77,8 @@ __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& stri
   }
 }
 
-// kVariant: 1000 * width + 100 * kernel + 10 * stride + places, or 0 for any window; DepthwiseStrips has 8 places.
+// For kernels that wait themselves. kVariant: 1000 * width + 100 * kernel + 10 * stride + places, or 0 for any window;
+// DepthwiseStrips has 8 places.
 template <int kVariant, int kOperands, typename Y, typename Finish>
 __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finish) {
   if constexpr (kVariant % 10 == 8) {
@@ -87,6 +88,7 @@ __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finis
     DepthwiseRows<kVariant / 100 % 10, kVariant / 10 % 10, kVariant % 10, kVariant / 1000> rows;
     rows.template convolve<kOperands, Y>(p, finish);
   } else {
+    afterPredecessor();
     const i64 index = globalIndex();
     if (index >= p.count) return;
     Strip<2> strip(p, index);

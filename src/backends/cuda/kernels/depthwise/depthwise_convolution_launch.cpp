@@ -52,7 +52,7 @@ Code codeOf(const ops::Convolution& op, const Record& record) {
       variants.push_back(form.variant());
   }
   return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, record.types,
-                    op.hasBias ? 3 : 2, variants);
+                    op.hasBias ? 3 : 2, variants, "KERNEL_WITHOUT_WAIT(, ");
 }
 
 // [K,1,kernel...] to [kernel...,K].

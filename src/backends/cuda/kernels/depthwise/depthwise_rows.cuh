@@ -68,6 +68,7 @@ struct DepthwiseRows {
     nextSlot(filled);
   }
 
+  // Weights come ahead of the wait for the launch in front of this one, which does not write them.
   __device__ void begin(const WindowParameters& p, unsigned char* shared) {
     const DepthwiseTile& tile = p.tile;
     unsigned rest = blockIdx.x;
@@ -78,8 +79,7 @@ struct DepthwiseRows {
     n = rest;
     row = nextRow = yBegin * kStride - p.window[1].before;
     rowEnd = min((yEnd - 1) * kStride - p.window[1].before + kKernel, p.window[1].large);
-    const int left = column0 * kStride - p.window[2].before;
-    beginCopies(p, shared, channel0, left);
+    pixelBytes = tile.channels * sizeof(X);
 
     const unsigned packs = tile.channels / kWidth;
     const int strip = (int)(threadIdx.x / packs);
@@ -91,13 +91,16 @@ struct DepthwiseRows {
     first = shared + (works ? strip * kPlaces * kStride * pixelBytes + inTile * sizeof(X) : 0);
     read = 0;
     y = yBegin - (kOpen - 1);
+    loadWeights(p);
+    afterPredecessor();
+    beginCopies(p, shared, channel0, column0 * kStride - p.window[2].before);
+    loadBias(p);
   }
 
   // The chunks of 16 bytes that are this thread's; those beyond the edges are zero in all slots and never copied.
   __device__ void beginCopies(const WindowParameters& p, unsigned char* shared, int channel0, int left) {
     const unsigned chunks = p.tile.channels / kChunk;
     const int pixels = (p.tile.strips * kPlaces - 1) * kStride + kKernel;
-    pixelBytes = p.tile.channels * sizeof(X);
     rowBytes = pixels * pixelBytes;
     rowStride = p.xStride[3];
     filled = 0;
@@ -132,6 +135,8 @@ struct DepthwiseRows {
         for (int j = 0; j < kWidth; ++j) weight[ty][tx][j] = Element<X>::load(channels.e[j]);
       }
     }
+  }
+  __device__ void loadBias(const WindowParameters& p) {
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
       bias[j] = p.bias != nullptr ? load<X>(p.bias, channel + j) : 0.f;
@@ -227,7 +232,6 @@ struct DepthwiseRows {
   __device__ __forceinline__ void convolve(const WindowParameters& p, Finish finish) {
     DYNAMIC_SHARED(shared, kMostDepthwiseShared);
     begin(p, shared);
-    loadWeights(p);
     placeBytes = (unsigned)p.stride[0][4] * sizeof(Y);
     const i64 begin0 = n * p.stride[0][0] + yBegin * p.stride[0][3] + x0 * p.stride[0][4] + channel;
     result = (unsigned char*)((Y*)p.data[0] + begin0);

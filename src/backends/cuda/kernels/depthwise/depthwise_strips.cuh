@@ -220,6 +220,7 @@ struct DepthwiseStrips {
   template <int kOperands, typename Y, typename Finish>
   __device__ __forceinline__ void convolve(const WindowParameters& p, Finish finish) {
     DYNAMIC_SHARED(shared, kMostDepthwiseShared);
+    afterPredecessor();
     begin(p, shared);
     loadWeights(p);
     Results<kOperands, Y> results(p, *this, shared + kSlots * slotBytes);

@@ -23,7 +23,8 @@ std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const D
 }
 
 Code directCode(std::string_view header, std::string_view body, std::string_view parameters,
-                const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra, std::span<const int> variants) {
+                const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra, std::span<const int> variants,
+                std::string_view declaration) {
   const auto inputs = epilogueTypes(types.inputs, firstExtra);
   const bool floating = isFloating(inputs[0]);
   std::string result;
@@ -43,8 +44,8 @@ Code directCode(std::string_view header, std::string_view body, std::string_view
   if (variants.empty())
     text += fmt::format("KERNEL(tenon_direct, {}) {{ {}<{}, Y>(p, Finish()); }}\n", parameters, body, inputs.size());
   for (const int variant : variants) {
-    text += fmt::format("KERNEL(tenon_direct_{0}, {1}) {{ {2}<{0}, {3}, Y>(p, Finish()); }}\n", variant, parameters,
-                        body, inputs.size());
+    text += fmt::format("{}tenon_direct_{}, {}) {{ {}<{}, {}, Y>(p, Finish()); }}\n", declaration, variant, parameters,
+                        body, variant, inputs.size());
   }
   return {"", {}, text};
 }

@@ -12,10 +12,10 @@ namespace tenon::backends::cuda {
 
 // `header` and `body` ("convolution.cuh", "convolve") with finish() made from the epilogue, whose inputs begin at
 // operand `firstExtra`. Parameters: the type that `body` takes. With variants, a kernel tenon_direct_<number> each,
-// whose number is the first template argument of `body`.
+// whose number is the first template argument of `body`. `declaration` begins each, up to its name (intrinsics.cuh).
 Code directCode(std::string_view header, std::string_view body, std::string_view parameters,
                 const ops::ScalarExpr& epilogue, const Types& types, size_t firstExtra,
-                std::span<const int> variants = {});
+                std::span<const int> variants = {}, std::string_view declaration = "KERNEL(");
 
 // Reason why there is no such code, or empty.
 std::string directUnsupported(const ops::ScalarExpr& epilogue, std::span<const DataType> inputs, size_t firstExtra);

@@ -54,6 +54,7 @@ struct Excitation {
   __device__ __forceinline__ void fetchWeights() const {
     if (p.holds == 0) return;
     const int columns = own / kPack;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.squeezed * columns; i += threads) {
       const int row = i / columns;
       const int column = (i - row * columns) * kPack;
@@ -61,6 +62,7 @@ struct Excitation {
                 true);
     }
     const X* const excite = (const X*)p.excite + (i64)first * p.squeezed;
+#pragma unroll 1
     for (int i = threadIdx.x * kPack; i < own * p.squeezed; i += threads * kPack)
       copyAsync(exciteRows() + i, excite + i, true);
     closeCopies();
@@ -80,23 +82,33 @@ struct Excitation {
 
   // Sums of the block's pixels, of which each lane has its own.
   __device__ __forceinline__ void addUp() const {
-    constexpr int kAtOnce = 8;
+    constexpr int kAtOnce = 4;
     if (lane() >= lanes) return;
+#pragma unroll 1
     for (int pack = firstPack(); pack < packs; pack += threads) {
       float sum[kPack] = {};
       const X* const from = (const X*)p.x + offset + pack * kPack;
-      int pixel = lane();
-      for (; pixel + (kAtOnce - 1) * lanes < pixels; pixel += kAtOnce * lanes) {
+#pragma unroll 1
+      for (int pixel = lane(); pixel < pixels; pixel += kAtOnce * lanes) {
         Some some[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels);
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (pixel + i * lanes < pixels) some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels);
+        }
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) take(sum, some[i], pixel + i * lanes, pack);
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (pixel + i * lanes < pixels) take(sum, some[i], pixel + i * lanes, pack);
+        }
       }
-#pragma unroll 4
-      for (; pixel < pixels; pixel += lanes) take(sum, *(const Some*)(from + (i64)pixel * p.channels), pixel, pack);
+      constexpr int kStored = kPack < 4 ? kPack : 4;
+      Pack<float, kStored>* const to = (Pack<float, kStored>*)(memory + lane() * p.channels + pack * kPack);
 #pragma unroll
-      for (int e = 0; e < kPack; ++e) memory[lane() * p.channels + pack * kPack + e] = sum[e];
+      for (int e = 0; e < kPack; e += kStored) {
+        Pack<float, kStored> some;
+#pragma unroll
+        for (int i = 0; i < kStored; ++i) some.e[i] = sum[e + i];
+        to[e / kStored] = some;
+      }
     }
   }
   // To the blocks that own the channels.
@@ -104,24 +116,30 @@ struct Excitation {
     constexpr int kFew = 4;
     __syncthreads();
     int left = lanes;
+#pragma unroll 1
     while (left > kFew) {
       const int half = (left + 1) / 2;
+#pragma unroll 1
       for (int i = threadIdx.x; i < (left - half) * p.channels; i += threads)
         memory[i] += memory[i + half * p.channels];
       left = half;
       __syncthreads();
     }
     if (blocks > 1) waitForCluster();  // the others have begun
+#pragma unroll 1
     for (int channel = threadIdx.x; channel < p.channels; channel += threads) {
       float sum = memory[channel];
+#pragma unroll 1
       for (int i = 1; i < left; ++i) sum += memory[i * p.channels + channel];
       const int owner = channel / p.slice;
       send(memory + p.received + block * p.slice + channel - owner * p.slice, owner, sum);
     }
   }
   __device__ __forceinline__ void average() const {
+#pragma unroll 1
     for (int i = threadIdx.x; i < own; i += threads) {
       float sum = 0.f;
+#pragma unroll 1
       for (int k = 0; k < blocks; ++k) sum += memory[p.received + k * p.slice + i];
       memory[p.means + i] = sum / (float)p.pixels;
     }
@@ -130,12 +148,23 @@ struct Excitation {
   // A group's sum of products, which all of its lanes get.
   template <int kWide>
   __device__ __forceinline__ static float product(const X* weights, const float* values, int count) {
+    constexpr int kAtOnce = 4;
     float sum = 0.f;
-#pragma unroll 4
-    for (int i = threadIdx.x % kGroup * kWide; i < count; i += kGroup * kWide) {
-      const auto some = *(const Pack<X, kWide>*)(weights + i);
+#pragma unroll 1
+    for (int begin = threadIdx.x % kGroup * kWide; begin < count; begin += kAtOnce * kGroup * kWide) {
+      Pack<X, kWide> some[kAtOnce];
 #pragma unroll
-      for (int e = 0; e < kWide; ++e) sum += Element<X>::load(some.e[e]) * values[i + e];
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * kGroup * kWide;
+        if (i < count) some[k] = *(const Pack<X, kWide>*)(weights + i);
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = begin + k * kGroup * kWide;
+        if (i >= count) break;
+#pragma unroll
+        for (int e = 0; e < kWide; ++e) sum += Element<X>::load(some[k].e[e]) * values[i + e];
+      }
     }
     return sum;
   }
@@ -157,6 +186,7 @@ struct Excitation {
   __device__ __forceinline__ void squeeze() const {
     const X* const weights = p.holds != 0 ? squeezeRows() : (const X*)p.squeeze + first;
     const int pitch = p.holds != 0 ? p.slice : p.channels;
+#pragma unroll 1
     for (int base = firstRows(); base < p.squeezed; base += nextRows()) {
       const int row = rowOf(base);
       const bool inside = row < p.squeezed;
@@ -166,14 +196,17 @@ struct Excitation {
     }
   }
   __device__ __forceinline__ void joinSqueezed() const {
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.squeezed; i += threads) {
       float sum = p.squeezeBias != nullptr ? load<X>(p.squeezeBias, i) : 0.f;
+#pragma unroll 1
       for (int k = 0; k < blocks; ++k) sum += memory[p.parts + k * p.squeezed + i];
       memory[p.joined + i] = Finish::squeeze(sum);
     }
   }
   __device__ __forceinline__ void excite() const {
     const X* const weights = p.holds != 0 ? exciteRows() : (const X*)p.excite + (i64)first * p.squeezed;
+#pragma unroll 1
     for (int base = firstRows(); base < own; base += nextRows()) {
       const int row = rowOf(base);
       const bool inside = row < own;
@@ -201,23 +234,24 @@ struct Excitation {
     if (lane() >= lanes) return;
     const X* const from = p.keeps != 0 ? tile : (const X*)p.x + offset;
     X* const to = (X*)p.y + offset;
+#pragma unroll 1
     for (int pack = firstPack(); pack < packs; pack += threads) {
       float gate[kPack];
 #pragma unroll
       for (int e = 0; e < kPack; ++e) gate[e] = memory[p.gates + pack * kPack + e];
-      int pixel = lane();
-      for (; pixel + (kAtOnce - 1) * lanes < pixels; pixel += kAtOnce * lanes) {
+#pragma unroll 1
+      for (int pixel = lane(); pixel < pixels; pixel += kAtOnce * lanes) {
         Some some[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels + pack * kPack);
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (pixel + i * lanes < pixels)
+            some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels + pack * kPack);
+        }
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          *(Some*)(to + (i64)(pixel + i * lanes) * p.channels + pack * kPack) = scaled(some[i], gate);
-      }
-      for (; pixel < pixels; pixel += lanes) {
-        const i64 at = (i64)pixel * p.channels + pack * kPack;
-        *(Some*)(to + at) = scaled(*(const Some*)(from + at), gate);
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (pixel + i * lanes < pixels)
+            *(Some*)(to + (i64)(pixel + i * lanes) * p.channels + pack * kPack) = scaled(some[i], gate);
+        }
       }
     }
   }

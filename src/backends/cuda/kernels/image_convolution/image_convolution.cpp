@@ -13,6 +13,7 @@ constexpr int64_t kMostChannels = 4;
 constexpr int64_t kMostTaps = 16;
 constexpr int64_t kLeastPooledParts = 4;
 constexpr size_t kMostSharedBytes = 48 << 10;  // without asking for more
+constexpr size_t kMostPooledBytes = 64 << 10;  // of three blocks side by side
 
 // Function of tensor_core.cuh that computes a cast to halves, with or without the range held; null: none does.
 const char* narrowOf(const ops::ScalarExpr& expr, DataType& half) {
@@ -107,17 +108,23 @@ ImageForm::ImageForm(const ImageOp& image, const Dims& w) {
     if (stride[1] % 2 != 0) refusal = fmt::format("windows behind a stride of {}", stride[1]);
   }
   // As many channels as there are, or fewer where their weights and the image do not fit.
-  for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > kMostSharedBytes);) parts /= 2;
-  if (refusal.empty() && sharedBytes() > kMostSharedBytes)
+  const size_t most = image.pooling ? kMostPooledBytes : kMostSharedBytes;
+  for (parts = 8; parts > 2 && (outputs <= 4 * parts || sharedBytes(parts) > most);) parts /= 2;
+  if (refusal.empty() && sharedBytes() > most)
     refusal = fmt::format("the windows and tiles need {} bytes of shared memory, more than a block has", sharedBytes());
   if (refusal.empty() && image.pooling && parts < kLeastPooledParts)
     refusal = fmt::format("windows behind {} channels of a block", 8 * parts);
 }
 
+int64_t ImageForm::halvesOfBlock(int64_t partsOfBlock) const {
+  return partsOfBlock == kImageGroupParts ? panels() * 8 * partsOfBlock * kHalvesOfRow
+                                          : steps() * partsOfBlock * 32 * 4;
+}
+
 size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
   const int64_t pairs = ((kImageTileColumns - 1) * stride[1] + taps + 1) / 2;
   const int64_t words = channels * ((kImageTileRows - 1) * stride[0] + rows) * (pairs + (pairs % 2 == 0 ? 1 : 0));
-  const int64_t patch = steps() * partsOfBlock * 32 * 8 + (stride[1] % 2 == 0 ? 1 : 2) * words * 4;
+  const int64_t patch = halvesOfBlock(partsOfBlock) * 2 + (stride[1] % 2 == 0 ? 1 : 2) * words * 4;
   if (pool[0] == 0) return static_cast<size_t>(patch);
   const int64_t ring = (kImageTileRows + pool[0] - 1) * kImageTileColumns * partsOfBlock * 16;
   return static_cast<size_t>((patch + 15) / 16 * 16 + ring);
@@ -126,25 +133,30 @@ size_t ImageForm::sharedBytes(int64_t partsOfBlock) const {
 std::vector<uint16_t> ImageForm::pack(const TensorView& w) const {
   checkInternal(bits(w.dtype) == 16, "weights of {} for a convolution in f16 or bf16", name(w.dtype));
   std::vector<uint16_t> result;
-  result.reserve(static_cast<size_t>(groups() * steps() * parts * 32 * 4));
+  result.reserve(packedBytes() / sizeof(uint16_t));
   const auto* from = w.as<uint16_t>();
   const int64_t group = std::min<int64_t>(parts, 4);  // parts whose channels lie together
-  const auto weight = [&](int64_t output, int64_t k) -> uint16_t {
+  // Of column `place` of a part: a lane of the result has columns 2 t and 2 t + 1 of each.
+  const auto add = [&](int64_t block, int64_t part, int64_t place, int64_t k) {
+    const int64_t output =
+        block * 8 * parts + part / group * 8 * group + place / 2 * 2 * group + part % group * 2 + place % 2;
     const int64_t line = k / taps;
     const int64_t column = k % taps - lead;
-    if (output >= outputs || line >= channels * rows || column < 0 || column >= columns) return 0;
-    return from[(output * channels * rows + line) * columns + column];
+    const bool exists = output < outputs && line < channels * rows && column >= 0 && column < columns;
+    result.push_back(exists ? from[(output * channels * rows + line) * columns + column] : uint16_t{0});
   };
   for (int64_t block = 0; block < groups(); ++block) {
-    for (int64_t i = 0; i < steps() * parts * 32; ++i) {
-      const int64_t lane = i % 32;
-      const int64_t part = i / 32 % parts;
-      const int64_t step = i / 32 / parts;
-      const int64_t column = lane / 4;  // of the right operand: a lane of the result has columns 2 t and 2 t + 1
-      const int64_t output =
-          block * 8 * parts + part / group * 8 * group + column / 2 * 2 * group + part % group * 2 + column % 2;
-      for (int64_t half = 0; half < 4; ++half)
-        result.push_back(weight(output, step * 16 + lane % 4 * 2 + half / 2 * 8 + half % 2));
+    for (int64_t i = 0; i < halvesOfBlock(parts); ++i) {
+      if (parts == kImageGroupParts) {
+        const int64_t row = i / kHalvesOfRow % (8 * parts);
+        const int64_t piece = i % kHalvesOfRow / 8 ^ row % 8;  // as warp_group.cuh has rows
+        const int64_t panel = i / kHalvesOfRow / (8 * parts);
+        add(block, row / 8, row % 8, panel * kHalvesOfRow + piece * 8 + i % 8);
+      } else {
+        const int64_t lane = i / 4 % 32;
+        const int64_t step = i / 4 / 32 / parts;
+        add(block, i / 4 / 32 % parts, lane / 4, step * 16 + lane % 4 * 2 + i % 4 / 2 * 8 + i % 2);
+      }
     }
   }
   return result;

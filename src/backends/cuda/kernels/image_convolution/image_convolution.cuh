@@ -1,15 +1,16 @@
 // Implicit-GEMM convolution of images of few channels on tensor cores. K is lines of the window (a row of one
 // channel), each padded to an even number of taps that begin at an even column: then the two neighbours that a left
 // operand holds are one word of the image in shared memory, and no patch is ever made. A block keeps the weights of its
-// channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed.
-// The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs of to X),
-// CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4 or 8).
-// Zero taps read their neighbours: an infinity there gives NaN.
+// channels and walks tiles of 8 x 16 places; the next tile's image is asked for before the present one is computed. A
+// block of 64 channels multiplies as a warpgroup, with weights as rows of warp_group.cuh; of fewer, warps do by
+// themselves. The including text defines X and A, and FROM (the type of the image: X, or f32, which NARROW rounds pairs
+// of to X), CHANNELS, ROWS (of the window), TAPS, STRIDE_H, STRIDE_W, PARTS (of 8 channels that a block computes: 2, 4
+// or 8). Zero taps read their neighbours: an infinity there gives NaN.
 #pragma once
 
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
 #include "scalar.cuh"
-#include "tensor_core.cuh"
+#include "warp_group.cuh"
 
 constexpr int kTileH = kImageTileRows;
 constexpr int kTileW = kImageTileColumns;
@@ -25,7 +26,11 @@ constexpr int kWords = CHANNELS * kPatchH * kPairs;
 constexpr int kLoads = (kWords + kThreads - 1) / kThreads;  // of a thread
 constexpr int kWholeLoads = kWords / kThreads;              // those of every thread
 constexpr int kGroup = PARTS < 4 ? PARTS : 4;               // parts whose channels lie together in a lane
-constexpr int kWeightBytes = kSteps * PARTS * 32 * 8;
+constexpr bool kByGroup = PARTS == kImageGroupParts;
+constexpr int kStepsOfRow = 4;  // of the rows of weights, one for each channel; so many are computed at once
+constexpr int kPanelBytes = 8 * PARTS * kStepsOfRow * 32;
+constexpr int kWeightBytes =
+    kByGroup ? (kSteps + kStepsOfRow - 1) / kStepsOfRow * kPanelBytes : kSteps * PARTS * 32 * 8;
 // As ImageForm::sharedBytes() says.
 constexpr int kSharedBytes = kWeightBytes + kCopies * kCopy * 4;
 
@@ -149,7 +154,7 @@ __device__ __forceinline__ int wordOf(int k) {
 struct Sums {
   float sum[2][PARTS][4];
   float start[PARTS][2];
-  const Pack<unsigned, 2>* weights;
+  const unsigned char* weights;
   const unsigned* own;  // of the patch
 
   // Asks for the weights; `memory`: they, and behind them the patch.
@@ -167,7 +172,7 @@ struct Sums {
         start[part][e] = p.bias != nullptr && channel < p.outputs ? load<X>(p.bias, channel) : 0.f;
       }
     }
-    weights = (const Pack<unsigned, 2>*)memory + lane;
+    weights = memory;
     const int shift = lane / 4 * STRIDE_W % 2;  // an odd first column is an even one of the second copy
     own = (const unsigned*)(memory + kWeightBytes) + shift * kCopy + threadIdx.x / 32 * 2 * STRIDE_H * kPitch +
           (lane / 4 * STRIDE_W - shift) / 2;
@@ -175,7 +180,6 @@ struct Sums {
 
   // Of the patch as it stands.
   __device__ __forceinline__ void compute() {
-    const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
 #pragma unroll
@@ -184,25 +188,53 @@ struct Sums {
         for (int i = 0; i < 4; ++i) sum[row][part][i] = start[part][i % 2];
       }
     }
+    if constexpr (kByGroup) multiplyByGroup();
+    else multiplyByWarps();
+  }
+
+  // The left operand of a step for both rows.
+  __device__ __forceinline__ void loadStep(int step, unsigned (&a)[2][4]) const {
+    const int low = wordOf(step * 16 + threadIdx.x % 4 * 2);
+    const int high = wordOf(step * 16 + threadIdx.x % 4 * 2 + 8);
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      const unsigned* const at = own + row * STRIDE_H * kPitch;
+      a[row][0] = at[low];
+      a[row][1] = at[low + 4 * STRIDE_W];  // 8 places on
+      a[row][2] = at[high];
+      a[row][3] = at[high + 4 * STRIDE_W];
+    }
+  }
+  __device__ __forceinline__ void multiplyByWarps() {
+    const auto* const own = (const Pack<unsigned, 2>*)weights + threadIdx.x % 32;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      const int low = wordOf(step * 16 + lane % 4 * 2);
-      const int high = wordOf(step * 16 + lane % 4 * 2 + 8);
       unsigned a[2][4];
-#pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        const unsigned* const at = own + row * STRIDE_H * kPitch;
-        a[row][0] = at[low];
-        a[row][1] = at[low + 4 * STRIDE_W];  // 8 places on
-        a[row][2] = at[high];
-        a[row][3] = at[high + 4 * STRIDE_W];
-      }
+      loadStep(step, a);
 #pragma unroll
       for (int part = 0; part < PARTS; ++part) {
-        const auto b = weights[(step * PARTS + part) * 32];
+        const auto b = own[(step * PARTS + part) * 32];
 #pragma unroll
         for (int row = 0; row < 2; ++row) multiplyAdd<X>(sum[row][part], a[row], b.e[0], b.e[1]);
       }
+    }
+  }
+  __device__ __forceinline__ void multiplyByGroup() {
+#pragma unroll
+    for (int first = 0; first < kSteps; first += kStepsOfRow) {
+      const int steps = kSteps - first < kStepsOfRow ? kSteps - first : kStepsOfRow;
+      unsigned a[kStepsOfRow][2][4];
+#pragma unroll
+      for (int step = 0; step < steps; ++step) loadStep(first + step, a[step]);
+      openProducts();
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        const X* const b = (const X*)(weights + first / kStepsOfRow * kPanelBytes) + step * 16;
+#pragma unroll
+        for (int row = 0; row < 2; ++row) GroupProduct<X, 8 * PARTS, true>::byColumns(sum[row], a[step][row], b);
+      }
+      closeProducts();
+      waitForProducts<0>();
     }
   }
 
@@ -234,6 +266,7 @@ __device__ inline void convolveImage(const ImageParameters& p, Finish finish) {
   for (unsigned index = 0, ahead = blockIdx.x;; index = ahead, ahead += gridDim.x) {
     if (holds) {
       waitForCopies<0>();
+      showToProducts();
       __syncthreads();  // the weights stand; the patch before is no longer read
       next.store(patch);
       __syncthreads();

@@ -44,12 +44,16 @@ struct ImageForm {
   ImageForm(const ImageOp& op, const Dims& w);  // weights [K,C,R,S]
   size_t sharedBytes() const { return sharedBytes(parts); }
   int64_t groups() const { return (outputs + 8 * parts - 1) / (8 * parts); }  // of channels, a block's each
-  // Weights in the order in which lanes read them: [group][step][part][lane][4], halves.
+  // Weights as rows of 64 halves, one for each channel: [group][panel][channel][64], pieces of 8 exchanged; of blocks
+  // of fewer channels than a warpgroup takes in the order in which lanes read them: [group][step][part][lane][4].
   std::vector<uint16_t> pack(const TensorView& w) const;
-  size_t packedBytes() const { return static_cast<size_t>(groups() * steps() * parts * 32 * 4) * sizeof(uint16_t); }
+  size_t packedBytes() const { return static_cast<size_t>(groups() * halvesOfBlock(parts)) * sizeof(uint16_t); }
 
  private:
+  static constexpr int64_t kHalvesOfRow = 64;
+  int64_t panels() const { return (channels * rows * taps + kHalvesOfRow - 1) / kHalvesOfRow; }
   int64_t steps() const { return (channels * rows * taps + 15) / 16; }
+  int64_t halvesOfBlock(int64_t partsOfBlock) const;  // of its weights
   size_t sharedBytes(int64_t partsOfBlock) const;
 };
 

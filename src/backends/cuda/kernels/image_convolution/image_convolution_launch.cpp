@@ -139,14 +139,15 @@ class ImageKernel final : public runtime::Kernel, public runtime::Packer {
               w.dims.text());
     checkUser(bits(w.dtype) == 16, "cuda.image_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
     weights_ = {nullptr, w.dtype, w.dims};
+    allowSharedBytes(module_.function("tenon_direct"), form_.sharedBytes());
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<ImageInstance>(record_.op, form_, module_.function("tenon_direct"));
   }
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     return {{{1},
-             fmt::format("image {} in {} parts, {} taps from {}", weights_.dims.text(), form_.parts, form_.taps,
-                         form_.lead),
+             fmt::format("image {} in {} parts, as rows or for lanes, {} taps from {}", weights_.dims.text(),
+                         form_.parts, form_.taps, form_.lead),
              form_.packedBytes(),
              false}};
   }
@@ -167,7 +168,7 @@ class ImageKernel final : public runtime::Kernel, public runtime::Packer {
 }  // namespace
 
 KernelRow kernelRow_image_convolution() {
-  return {"image_convolution", 2,
+  return {"image_convolution", 3,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
             return std::make_unique<ImageKernel>(load);
           },

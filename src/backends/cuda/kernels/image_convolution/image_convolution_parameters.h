@@ -31,6 +31,7 @@ struct ImagePoolingParameters : ImageParameters {
 constexpr int kImagePoolStride = 2;
 constexpr int kImageTileRows = 8;  // places of y that a block computes
 constexpr int kImageTileColumns = 16;
-constexpr int kImageThreads = 128;  // warps of two rows of places
+constexpr int kImageThreads = 128;   // warps of two rows of places
+constexpr int kImageGroupParts = 8;  // of 8 channels, of blocks that multiply as warpgroups
 
 }  // namespace tenon::backends::cuda

@@ -9,7 +9,7 @@ namespace {
 class ImageTactic final : public OwnTactic {
  public:
   ImageTactic() : OwnTactic("cuda.image_convolution", Formats::kLinear, 13) {}
-  int version() const override { return 2; }
+  int version() const override { return 3; }
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     auto candidate = compile::rowMajor(name(), problem);
     candidate.outputs[0] = Layout::kChannelsLast;

@@ -85,6 +85,7 @@ __device__ inline void convolveAndPool(const ImagePoolingParameters& p, Finish f
 #pragma unroll 1
   for (int index = begin; index < end; ++index) {
     waitForCopies<0>();
+    showToProducts();
     __syncthreads();  // the weights stand; the patch and the ring before are no longer read
     next.store(patch);
     __syncthreads();

@@ -126,6 +126,11 @@ KERNEL(tenon_resize_run, ResizeParameters) {
 struct Pair {
   ResizeTap tap[2];
 };
+// By one load: neighbouring threads take pairs that lie far apart.
+__device__ __forceinline__ Pair loadPair(const ResizeTap* from) {
+  const auto bits = *(const Pack<int, 4>*)from;
+  return {{{bits.e[0], __int_as_float(bits.e[1])}, {bits.e[2], __int_as_float(bits.e[3])}}};
+}
 struct PairTarget {
   i64 from, to;
   unsigned inner;     // run or pack along the innermost axis
@@ -149,7 +154,7 @@ struct PairTarget {
 };
 __device__ Pair pairAt(const ResizeParameters& p, int axis, unsigned index) {
   Pair pair = {{{0, 1.f}, {0, 0.f}}};
-  if (p.tapCount[axis] > 0) pair = *(const Pair*)(p.taps[axis] + 2 * index);
+  if (p.tapCount[axis] > 0) pair = loadPair(p.taps[axis] + 2 * index);
   return pair;
 }
 __device__ float weighed(float weight, float value) { return weight != 0.f ? weight * value : 0.f; }
@@ -166,7 +171,7 @@ KERNEL(tenon_resize_pairs_run, ResizeParameters) {
   const i64 stride = p.tapStride[own];
   Pair columns[kResizeRun];
 #pragma unroll
-  for (int j = 0; j < kResizeRun; ++j) columns[j] = *(const Pair*)(p.taps[own] + 2 * (first + (j < run ? j : 0)));
+  for (int j = 0; j < kResizeRun; ++j) columns[j] = loadPair(p.taps[own] + 2 * (first + (j < run ? j : 0)));
   float sum[kResizeRun] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -211,7 +216,7 @@ KERNEL(tenon_resize_lines, ResizeParameters) {
   X* y = (X*)p.y + target.to + (i64)target.index[0] * (kResizeRows - 1) * p.yStride[last - 1] + target.inner * kPack;
   Pair columns[kPack];
 #pragma unroll
-  for (int j = 0; j < kPack; ++j) columns[j] = *(const Pair*)(p.taps[1] + 2 * (target.inner * kPack + j));
+  for (int j = 0; j < kPack; ++j) columns[j] = loadPair(p.taps[1] + 2 * (target.inner * kPack + j));
   int from[2] = {-1, -1};  // which lines these are
   float lines[2][kPack] = {};
 #pragma unroll 1
