@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/op/size.h"
@@ -143,7 +144,7 @@ void Binding::layOutgrown(int32_t phase) {
     outgrown_[i] = nullptr;
     if (needed[i] <= record.bytes) continue;
     checkUser(needed[i] <= kMostBytes, "tensor '{}' of shape {} exceeds the address space", record.name,
-              shapes_[i].dims.text());
+              textOf(shapes_[i].dims));
     blocks.push_back({record.firstStep, record.lastStep, needed[i], kMemoryAlignment});
     tensors.push_back(i);
   }
@@ -174,7 +175,7 @@ void Binding::measureTensor(size_t tensor) {
         "tensor '{}' would have the shape {} = {}: an extent is negative, or it exceeds the address space. The "
         "inputs are{}; give "
         "them other shapes",
-        record.name, shapes_[tensor].dims.text(), text(record.shape), inputShapes());
+        record.name, textOf(shapes_[tensor].dims), text(record.shape), inputShapes());
   }
   placeView(tensor);
 }
@@ -217,7 +218,7 @@ void Binding::placeView(size_t tensor) {
   const bool isRow = pitch == 0 || (pitch <= kMost && pitch >= shape.dims[1]);
   const bool isPlace = offset >= 0 && offset <= kMost && offset * 8 % bits(record.dtype) == 0;
   checkUser(isPlace && isRow, "tensor '{}' of shape {} begins at byte {} of another tensor with a row pitch of {}",
-            record.name, shape.dims.text(), offset, pitch);
+            record.name, textOf(shape.dims), offset, pitch);
   viewOffsets_[tensor] = static_cast<uint64_t>(offset);
   shape.pitch = bytes_[tensor] == 0 ? 0 : pitch;
 }
@@ -245,7 +246,7 @@ void Binding::checkCapacity(size_t tensor) const {
   if (record.storage == Storage::kConstant)
     capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
   checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}",
-            program_.tensors[tensor].name, shapes_[tensor].dims.text(), reach(tensor), capacity);
+            program_.tensors[tensor].name, textOf(shapes_[tensor].dims), reach(tensor), capacity);
 }
 
 Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
