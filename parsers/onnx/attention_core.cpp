@@ -60,8 +60,16 @@ AttentionCore::Result AttentionCore::run() const {
   for (const Term& mask : allowed) {
     biased = where(mask, biased, biased.number(-std::numeric_limits<double>::infinity()));
   }
-  const Term operand = softmaxType ? biased.cast(*softmaxType) : biased;
+  Term operand = softmaxType ? biased.cast(*softmaxType) : biased;
+  if (sink) {
+    ParsedExtents extents = operand.dims();
+    extents[3] = ParsedExtent::of(1);
+    operand = concat({operand, sink->cast(operand.type()).expand(extents)}, 3);
+  }
   Term weights = operand.softmax(3);
+  if (sink) {
+    weights = weights.slice(3, ParsedExtent::of(0), biased.dim(3));
+  }
   if (emptyIsZero && (bias || !allowed.empty())) {
     weights = where(weights.unary(UnaryOperation::kISNAN), weights.number(0), weights);
   }

@@ -17,7 +17,8 @@ struct AttentionCore {
   std::optional<Term> bias;   // added to the scores, to which it broadcasts
   std::vector<Term> allowed;  // truth values that broadcast to the scores: keys that a row sees
   std::optional<DataType> softmaxType;
-  bool emptyIsZero = true;  // rows that see no key give 0, otherwise what a softmax over nothing gives
+  std::optional<Term> sink;  // a score beside those of the keys, of a key without a value: [1, heads or 1, 1, 1]
+  bool emptyIsZero = true;   // rows that see no key give 0, otherwise what a softmax over nothing gives
 
   struct Result {
     Term output;   // [batch, heads, rows, value width]

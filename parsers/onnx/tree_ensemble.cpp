@@ -129,9 +129,11 @@ Ensemble readEnsemble(const OnnxNode& node) {
   return ensemble;
 }
 
-// TreeEnsembleRegressor: nodes go by the numbers of tree and node, leaves are nodes of the mode LEAF, with any number
-// of votes each.
-Ensemble readRegressor(const OnnxNode& node) {
+namespace {
+
+// Regressors and classifiers: nodes go by the numbers of tree and node, leaves are nodes of the mode LEAF, with any
+// number of votes each. `voters` is the beginning of the names of the attributes that hold these.
+Ensemble readLabelled(const OnnxNode& node, const std::string& voters, int64_t targetCount) {
   const std::vector<std::string> names{"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"};
   const std::vector<std::string> modes = node.texts("nodes_modes");
   const std::vector<int64_t> trees = node.integers("nodes_treeids");
@@ -185,15 +187,15 @@ Ensemble readRegressor(const OnnxNode& node) {
     nodes.missingIsTrue.push_back(missing[i]);
   }
   appendLeaves(ensemble, last - static_cast<int64_t>(nodes.count()));
-  const std::vector<int64_t> voteTrees = node.integers("target_treeids");
-  const std::vector<int64_t> voteNodes = node.integers("target_nodeids");
-  const std::vector<int64_t> targets = node.integers("target_ids");
-  const std::vector<double> weights = numbersOf(node, "target_weights");
-  checkCount("target_nodeids", voteNodes.size(), voteTrees.size());
-  checkCount("target_ids", targets.size(), voteTrees.size());
-  checkCount("target_weights", weights.size(), voteTrees.size());
-  ensemble.targets = node.integer("n_targets", 1);
-  checkRange("target_ids", targets, ensemble.targets);
+  const std::vector<int64_t> voteTrees = node.integers((voters + "_treeids").c_str());
+  const std::vector<int64_t> voteNodes = node.integers((voters + "_nodeids").c_str());
+  const std::vector<int64_t> targets = node.integers((voters + "_ids").c_str());
+  const std::vector<double> weights = numbersOf(node, voters + "_weights");
+  checkCount((voters + "_nodeids").c_str(), voteNodes.size(), voteTrees.size());
+  checkCount((voters + "_ids").c_str(), targets.size(), voteTrees.size());
+  checkCount((voters + "_weights").c_str(), weights.size(), voteTrees.size());
+  ensemble.targets = targetCount;
+  checkRange((voters + "_ids").c_str(), targets, ensemble.targets);
   for (size_t i = 0; i < targets.size(); ++i) {
     const int64_t leaf = placeOf(voteTrees[i], voteNodes[i]) - ensemble.inner;
     if (leaf < 0) {
@@ -202,6 +204,9 @@ Ensemble readRegressor(const OnnxNode& node) {
     ensemble.votes.emplace_back(leaf, targets[i], weights[i]);
   }
   ensemble.base = numbersOf(node, "base_values");
+  if (voters == "class" && ensemble.base.size() == 1) {
+    ensemble.base.resize(static_cast<size_t>(ensemble.targets), 0);  // that of the one score
+  }
   if (!ensemble.base.empty()) {
     checkCount("base_values", ensemble.base.size(), static_cast<size_t>(ensemble.targets));
   }
@@ -210,5 +215,11 @@ Ensemble readRegressor(const OnnxNode& node) {
   ensemble.transform = node.text("post_transform", "NONE");
   return ensemble;
 }
+
+}  // namespace
+
+Ensemble readRegressor(const OnnxNode& node) { return readLabelled(node, "target", node.integer("n_targets", 1)); }
+
+Ensemble readClassifier(const OnnxNode& node, int64_t classes) { return readLabelled(node, "class", classes); }
 
 }  // namespace tenon::parsers::onnx::trees

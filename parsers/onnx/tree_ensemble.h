@@ -36,8 +36,9 @@ struct Ensemble {
   std::string transform;
 };
 
-Ensemble readEnsemble(const OnnxNode& node);   // TreeEnsemble
-Ensemble readRegressor(const OnnxNode& node);  // TreeEnsembleRegressor
+Ensemble readEnsemble(const OnnxNode& node);                     // TreeEnsemble
+Ensemble readRegressor(const OnnxNode& node);                    // TreeEnsembleRegressor
+Ensemble readClassifier(const OnnxNode& node, int64_t classes);  // TreeEnsembleClassifier
 
 void checkRange(const char* what, const std::vector<int64_t>& list, int64_t end);
 

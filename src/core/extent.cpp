@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/extent_arithmetic.h"
 #include "core/extent_length.h"
+#include "core/lazy_text.h"
 
 namespace tenon {
 namespace {
@@ -222,7 +223,7 @@ Extent operator*(const Extent& a, const Extent& b) {
 // coefficient, and so has the first term of what a constant divides, as floor(-r / c) = -floor((r + c - 1) / c). A sum
 // divides what is its product with another, which long division finds: the first term is that of the highest degree.
 Extent floorDiv(const Extent& a, const Extent& b) {
-  checkUser(!b.isConstant(0), "division of extent {} by 0: the divisor must not be zero", a.text());
+  checkUser(!b.isConstant(0), "division of extent {} by 0: the divisor must not be zero", textOf(a));
   if (b.isConstant(1)) return a;
   if (a.isConstant() && b.isConstant()) return floorDivide(a.constant_, b.constant_);
   if (a.isConstant(0)) return 0;
@@ -288,7 +289,7 @@ int64_t Extent::evaluate(const SymbolValues& values) const {
     for (const auto& atom : term.factors) {
       if (atom->function == Function::kSymbol) {
         const auto found = values.find(atom->key);
-        checkInternal(found != values.end(), "extent {}: symbol '{}' has no value", text(), atom->key);
+        checkInternal(found != values.end(), "extent {}: symbol '{}' has no value", textOf(*this), atom->key);
         product = saturatingMultiply(product, found->second);
       } else {
         const auto& [a, b] = *atom->arguments;
@@ -308,7 +309,7 @@ Interval Extent::bounds(const SymbolIntervals& symbols) const {
     for (const auto& atom : term.factors) {
       if (atom->function == Function::kSymbol) {
         const auto found = symbols.find(atom->key);
-        checkInternal(found != symbols.end(), "extent {}: symbol '{}' has no bounds", text(), atom->key);
+        checkInternal(found != symbols.end(), "extent {}: symbol '{}' has no bounds", textOf(*this), atom->key);
         product = multiply(product, found->second);
       } else {
         const auto& [a, b] = *atom->arguments;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/lazy_text.h"
+
 namespace tenon::ops {
 
 void checkShapes(const Operator& op, std::string_view node, const EvalContext& context) {
@@ -16,7 +18,7 @@ void checkShapes(const Operator& op, std::string_view node, const EvalContext& c
     const auto& got = context.outputs[i];
     const Dims expected = evaluate(outputs[i].shape, SymbolValues{});
     checkUser(got.dims == expected && got.dtype == outputs[i].dtype, "{}: output {} is {} {}, its inputs ask for {} {}",
-              node, i, name(got.dtype), got.dims.text(), name(outputs[i].dtype), expected.text());
+              node, i, name(got.dtype), textOf(got.dims), name(outputs[i].dtype), textOf(expected));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "ops/fraction.h"
 #include "ops/scalar_program.h"
 
@@ -51,7 +52,7 @@ Extent truncatedDivide(const Extent& a, const Extent& b) {
 
 void refuseZero(const Extent& a, const Extent& b) {
   checkUser(!b.isConstant(0) || a.isConstant(), "the shape computation divides {} by 0; the divisor must not be zero",
-            a.text());
+            textOf(a));
 }
 
 std::optional<Extent> integers(ScalarOp op, const std::array<Extent, 3>& v) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "ops/check.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/require.h"
@@ -22,7 +23,7 @@ void checkWritten(const ShapeStep& step, size_t index) {
   const bool negative = std::any_of(step.dims.begin(), step.dims.end(), [](int64_t extent) { return extent < 0; });
   checkUser(!negative && count <= kMaxShapeValueElements,
             "shape program, step {} ('{}'): the value has the extents {}, expected at most {} elements", index,
-            step.layer, step.dims.text(), kMaxShapeValueElements);
+            step.layer, textOf(step.dims), kMaxShapeValueElements);
   checkUser(extents == (floating ? 0 : count) && numbers == (floating ? count : 0) && step.inputs.empty() &&
                 step.outputs == 1,
             "shape program, step {} ('{}'): a value of {} {} is written with {} integers and {} floating numbers, {} "
@@ -125,7 +126,7 @@ struct ShapeBinder::Run {
     checkUser(fits,
               "layer '{}': a shape is computed by a tensor of {} elements ({}); at most {} are possible, and {} in all "
               "such tensors",
-              step.record.layer, count, dims.text(), kMaxShapeValueElements, kMaxShapeElements);
+              step.record.layer, count, textOf(dims), kMaxShapeValueElements, kMaxShapeElements);
     elements += count;
     return values.emplace_back(dtype, dims);
   }
@@ -139,7 +140,7 @@ struct ShapeBinder::Run {
       view.storeInt(static_cast<int64_t>(i), wanted);
       checkUser(view.loadInt(static_cast<int64_t>(i)) == wanted || record.dtype == DataType::kBool,
                 "layer '{}': element {} of a shape tensor is {} = {}, which the type {} cannot hold", record.layer, i,
-                wanted, record.extents[i].text(), name(record.dtype));
+                wanted, textOf(record.extents[i]), name(record.dtype));
     }
   }
 
@@ -172,7 +173,7 @@ struct ShapeBinder::Run {
       const auto& view = values[static_cast<size_t>(symbol.value)].view();
       checkUser(!isFloating(view.dtype) && symbol.element < view.count(),
                 "layer '{}': a shape reads element {} of {} {}, expected an integer type with this element",
-                binder.layerOf(symbol), symbol.element, name(view.dtype), view.dims.text());
+                binder.layerOf(symbol), symbol.element, name(view.dtype), textOf(view.dims));
       symbols.insert_or_assign(symbol.name, view.loadInt(symbol.element));
     }
   }

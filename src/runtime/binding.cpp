@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/op/size.h"
@@ -28,6 +29,8 @@ Binding::Binding(std::shared_ptr<const Engine> engine, int profile)
   viewOffsets_.resize(program_.tensors.size());
   skipped_.resize(program_.steps.size());
   workspaceBytes_.resize(program_.steps.size());
+  made_.resize(program_.steps.size());
+  readSymbols_.resize(program_.steps.size());
   outgrown_.resize(program_.tensors.size());
   outgrownBytes_.resize(program_.tensors.size());
   outgrownMemory_.resize(program_.cuts.size() + 1);
@@ -87,6 +90,7 @@ void Binding::configurePhase(int32_t phase) {
   measureTensors(phase);
   layOutgrown(phase);
   const auto [first, last] = plan::stepsOf(program_, phase);
+  valuesNow_ = std::make_shared<const SymbolValues>(values_);
   prepareSteps(first, last);
   uint64_t extra = 0;
   for (size_t i = first; i < last; ++i) {
@@ -143,7 +147,7 @@ void Binding::layOutgrown(int32_t phase) {
     outgrown_[i] = nullptr;
     if (needed[i] <= record.bytes) continue;
     checkUser(needed[i] <= kMostBytes, "tensor '{}' of shape {} exceeds the address space", record.name,
-              shapes_[i].dims.text());
+              textOf(shapes_[i].dims));
     blocks.push_back({record.firstStep, record.lastStep, needed[i], kMemoryAlignment});
     tensors.push_back(i);
   }
@@ -174,7 +178,7 @@ void Binding::measureTensor(size_t tensor) {
         "tensor '{}' would have the shape {} = {}: an extent is negative, or it exceeds the address space. The "
         "inputs are{}; give "
         "them other shapes",
-        record.name, shapes_[tensor].dims.text(), text(record.shape), inputShapes());
+        record.name, textOf(shapes_[tensor].dims), text(record.shape), inputShapes());
   }
   placeView(tensor);
 }
@@ -217,7 +221,7 @@ void Binding::placeView(size_t tensor) {
   const bool isRow = pitch == 0 || (pitch <= kMost && pitch >= shape.dims[1]);
   const bool isPlace = offset >= 0 && offset <= kMost && offset * 8 % bits(record.dtype) == 0;
   checkUser(isPlace && isRow, "tensor '{}' of shape {} begins at byte {} of another tensor with a row pitch of {}",
-            record.name, shape.dims.text(), offset, pitch);
+            record.name, textOf(shape.dims), offset, pitch);
   viewOffsets_[tensor] = static_cast<uint64_t>(offset);
   shape.pitch = bytes_[tensor] == 0 ? 0 : pitch;
 }
@@ -245,7 +249,7 @@ void Binding::checkCapacity(size_t tensor) const {
   if (record.storage == Storage::kConstant)
     capacity = engine_->plan().constants[static_cast<size_t>(record.index)].bytes;
   checkUser(reach(tensor) <= capacity, "tensor '{}' of shape {} takes {} bytes, the engine was built for at most {}",
-            program_.tensors[tensor].name, shapes_[tensor].dims.text(), reach(tensor), capacity);
+            program_.tensors[tensor].name, textOf(shapes_[tensor].dims), reach(tensor), capacity);
 }
 
 Binding::StepShapes Binding::shapesOf(const plan::Step& step) const {
@@ -263,17 +267,37 @@ void Binding::prepareSteps(size_t first, size_t last) {
     auto* const preparable = dynamic_cast<Preparable*>(instances_[i].get());
     if (preparable == nullptr) continue;
     const auto shapes = shapesOf(program_.steps[i]);
+    if (isMade(i, shapes)) continue;
     if (auto piece = preparable->preparation({shapes.inputs, shapes.outputs, &values_}))
       pieces.push_back(std::move(piece));
   }
   if (pieces.size() > 1) runTogether(std::move(pieces));
 }
 
+// Whether an instance is ready for these shapes: nothing that it has seen is another. Where lengths grow from execution
+// to execution, most steps of a network do not see them.
+bool Binding::isMade(size_t step, const StepShapes& shapes) const {
+  const auto& made = made_[step];
+  const auto same = [](const std::vector<TensorShape>& a, const std::vector<TensorShape>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const TensorShape& x, const TensorShape& y) {
+      return x.dtype == y.dtype && x.dims == y.dims && x.layout == y.layout && x.pitch == y.pitch;
+    });
+  };
+  if (made.values == nullptr || !same(made.shapes.inputs, shapes.inputs) || !same(made.shapes.outputs, shapes.outputs))
+    return false;
+  auto& names = readSymbols_[step];
+  if (!names) ops::Operator::parse(program_.steps[step].kernel.op).collectSymbols(names.emplace());
+  return std::all_of(names->begin(), names->end(), [&](const std::string& name) {
+    const auto before = made.values->find(name);
+    const auto now = values_.find(name);
+    return before != made.values->end() && now != values_.end() && before->second == now->second;
+  });
+}
+
 void Binding::configureStep(size_t index) {
   const auto& step = program_.steps[index];
   const auto empty = [&](int32_t tensor) { return bytes_[static_cast<size_t>(tensor)] == 0; };
   skipped_[index] = std::all_of(step.outputs.begin(), step.outputs.end(), empty);
-  workspaceBytes_[index] = 0;
   if (step.kind == plan::StepKind::kView) {
     skipped_[index] = 1;
     return;
@@ -285,12 +309,16 @@ void Binding::configureStep(size_t index) {
               bytes_[from], program_.tensors[from].name, bytes_[to], program_.tensors[to].name);
     return;
   }
-  const auto [inputs, outputs] = shapesOf(step);
+  auto shapes = shapesOf(step);
+  if (!skipped_[index] && isMade(index, shapes)) return;
+  workspaceBytes_[index] = 0;
+  made_[index].values = nullptr;
   try {
     const auto& checked = engine_->parts().programs[programIndex_].checked[index];
-    if (checked) checkOperator(*checked, values_, inputs, outputs);
+    if (checked) checkOperator(*checked, values_, shapes.inputs, shapes.outputs);
     if (skipped_[index]) return;  // without results there is nothing to launch
-    workspaceBytes_[index] = runtime::configure(*instances_[index], {inputs, outputs, &values_});
+    workspaceBytes_[index] = runtime::configure(*instances_[index], {shapes.inputs, shapes.outputs, &values_});
+    made_[index] = {std::move(shapes), valuesNow_};
   } catch (const UserError& error) {
     throw UserError("step '{}': {}", step.name, error.what());
   }

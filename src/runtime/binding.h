@@ -4,7 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "memory/branches.h"
@@ -90,6 +93,7 @@ class Binding {
   void checkCapacity(size_t tensor) const;
   void prepareSteps(size_t first, size_t last);
   void configureStep(size_t step);
+  bool isMade(size_t step, const StepShapes& shapes) const;
   void findControls(size_t end);
   void layHostArena();
   memory::Branches findBranches(const ArenaLayout& layout) const;
@@ -107,6 +111,14 @@ class Binding {
   std::vector<uint64_t> bytes_;
   std::vector<uint64_t> viewOffsets_;
   std::vector<std::unique_ptr<KernelInstance>> instances_;  // by step
+  // What an instance was made ready for; no values where it was not, or failed.
+  struct Made {
+    StepShapes shapes;
+    std::shared_ptr<const SymbolValues> values;
+  };
+  std::vector<Made> made_;  // by step
+  std::shared_ptr<const SymbolValues> valuesNow_;
+  mutable std::vector<std::optional<std::set<std::string>>> readSymbols_;  // by step: those of its operator, once asked
   std::vector<uint8_t> skipped_;
   std::vector<uint64_t> workspaceBytes_;
   DeviceMemory extraWorkspace_;

@@ -2,6 +2,7 @@
 #include "runtime/configure.h"
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "core/storage.h"
 
 namespace tenon::runtime {
@@ -12,7 +13,7 @@ void check(std::span<const TensorShape> operands, std::string_view side) {
     const auto& operand = operands[i];
     checkUser(storageBytes(operand.dtype, operand.dims, operand.layout) <= kMostBytes,
               "{} {} would have the shape {}: expected no negative extent and at most {} bytes", side, i,
-              operand.dims.text(), kMostBytes);
+              textOf(operand.dims), kMostBytes);
   }
 }
 

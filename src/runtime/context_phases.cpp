@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "core/storage.h"
 #include "runtime/context_state.h"
 #include "runtime/stream_facts.h"
@@ -55,7 +56,7 @@ void Context::State::checkRoom(int32_t phase) const {
     const uint64_t needed = binding->bytes(tensor);
     const uint64_t there = facts == nullptr || needed == 0 ? UINT64_MAX : facts->bytesBehind(addresses[i]);
     checkUser(needed <= there, "output '{}' has the shape {} and needs {} bytes, its address has {}; {}",
-              engine->io()[i].name, binding->dims(tensor).text(), needed, there,
+              engine->io()[i].name, textOf(binding->dims(tensor)), needed, there,
               outputAllocators[i] != nullptr ? "its allocator has to give as many as it is asked for"
                                              : "give it getMaxOutputSize() bytes, or an output allocator");
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "core/storage.h"
 #include "memory/layout.h"
 #include "ops/check.h"
@@ -169,7 +170,7 @@ size_t RegionRun::configureStep(size_t step) {
     own.isEmpty = own.isEmpty && out.back().dims.count() == 0;
     const auto& dims = out.back().dims;
     checkUser(std::all_of(dims.begin(), dims.end(), [](int64_t extent) { return extent >= 0; }),
-              "layer '{}': a result would have the shape {}", node.name, dims.text());
+              "layer '{}': a result would have the shape {}", node.name, textOf(dims));
   }
   checkUser(out.size() == static_cast<size_t>(node.outputs), "{}: {} results, its region says {}", node.name,
             out.size(), node.outputs);

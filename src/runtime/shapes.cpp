@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "ops/op/size.h"
 #include "ops/shape_arithmetic.h"
 #include "runtime/engine_parts.h"
@@ -34,14 +35,14 @@ void ShapeState::setShape(int index, const Dims& dims) {
   const auto& x = io(index);
   checkUser(x.isInput, "'{}' is an output, its shape follows from the inputs", x.name);
   const auto rank = static_cast<int>(x.shape.size());
-  checkUser(dims.rank == rank, "input '{}': shape {} has {} dimensions, expected {} as in {}", x.name, dims.text(),
-            dims.rank, rank, engine_.ioDims(index).text());
+  checkUser(dims.rank == rank, "input '{}': shape {} has {} dimensions, expected {} as in {}", x.name, textOf(dims),
+            dims.rank, rank, textOf(engine_.ioDims(index)));
   const auto* range = engine_.range(profile_, index);
   for (int axis = 0; axis < rank; ++axis) {
     const auto& extent = x.shape[static_cast<size_t>(axis)];
     checkUser(!extent.isConstant() || extent.constant() == dims[axis],
               "input '{}': axis {} is {}, expected {} (the network or every profile fixes it)", x.name, axis,
-              dims[axis], extent.text());
+              dims[axis], textOf(extent));
     const bool ranged = range != nullptr && range->min.rank == rank;
     checkUser(dims[axis] >= 0 && (!ranged || (dims[axis] >= range->min[axis] && dims[axis] <= range->max[axis])),
               "input '{}': axis {} is {}, profile {} allows {} to {}", x.name, axis, dims[axis], profile_,
@@ -130,15 +131,17 @@ void ShapeState::bind() {
         symbol.fromContents ? input.values[static_cast<size_t>(symbol.index)] : input.dims[symbol.index];
     const auto [entry, fresh] = symbols_.emplace(symbol.name, value);
     if (fresh) sources[symbol.name] = &symbol;
-    checkUser(fresh || entry->second == value, "dimension '{}' is {} by {}, and {} by {}; they must be equal",
-              symbol.name, entry->second, source(*sources[symbol.name]), value, source(symbol));
+    if (fresh || entry->second == value) continue;
+    throw UserError("dimension '{}' is {} by {}, and {} by {}; they must be equal", symbol.name, entry->second,
+                    source(*sources[symbol.name]), value, source(symbol));
   }
   for (size_t i = 0; missing_.empty() && i < inputs_.size(); ++i) {
     const auto& x = engine_.io()[i];
     if (!x.isInput) continue;
     const Dims expected = evaluate(x.shape, symbols_);
-    checkUser(expected == inputs_[i].dims, "input '{}' has the shape {}, expected {} = {} for the other inputs", x.name,
-              inputs_[i].dims.text(), expected.text(), text(x.shape));
+    if (expected == inputs_[i].dims) continue;
+    throw UserError("input '{}' has the shape {}, expected {} = {} for the other inputs", x.name,
+                    inputs_[i].dims.text(), expected.text(), text(x.shape));
   }
   if (missing_.empty()) {
     bindComputed();

@@ -1,4 +1,5 @@
 // The choice of types by time: the cheapest of all combinations, from measured times, and what an engine shows of it.
+#include <map>
 #include <random>
 #include <set>
 
@@ -118,6 +119,34 @@ TEST(Types, WhatHasNoKernelInATypeIsNotInIt) {
   types = compile::cheapestTypes(sets, DataType::kF16, times);
   EXPECT_EQ(types[order[0]], DataType::kF32);
   EXPECT_EQ(types[order[1]], DataType::kF16);
+}
+
+// A norm that shall divide is kept above zero by a number that f16 takes for zero: neither the norm nor what divides by
+// it, or by a copy of it, is in f16. bf16 holds the number.
+TEST(Types, WhatKeepsADivisorFromZeroStaysInF32) {
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f32[4,4]
+    input %n : f32[4,1]
+    %small : f32[4,1] = pointwise{expr="max(x0,1e-12)"} (%n) "small"
+    %wide : f32[4,4] = slice{start=[0,0] size=[4,4] stride=[1,0]} (%small) "wide"
+    %unit : f32[4,4] = pointwise{expr="div(x0,x1)"} (%x, %wide) "unit"
+    %large : f32[4,1] = pointwise{expr="max(x0,0.001)"} (%n) "large"
+    %other : f32[4,4] = pointwise{expr="div(x0,x1)"} (%x, %large) "other"
+    output %unit
+    output %other
+  })g");
+  const compile::TypeOptions options{{DataType::kF16}, {}, {}};
+  const SymbolValues symbols;
+  const compile::TypeSets sets(graph, options, symbols, kEverything);
+  std::map<std::string, bool> inF16, inBf16;
+  for (const auto id : graph.order()) {
+    inF16[graph.node(id).name] = sets.may(id, DataType::kF16);
+    inBf16[graph.node(id).name] = sets.may(id, DataType::kBF16);
+  }
+  EXPECT_FALSE(inF16["small"]);
+  EXPECT_FALSE(inF16["unit"]);
+  EXPECT_TRUE(inF16["large"]);
+  EXPECT_EQ(inF16["other"], inBf16["unit"]);
 }
 
 // The cut takes a walk without recursion, whatever the depth.

@@ -49,6 +49,18 @@ TEST(TypedReduction, EveryTypeAndAxis) {
   }
 }
 
+// Rows that are read several at a time, and those that are left over.
+TEST(TypedReduction, ShortRowsOfEveryLength) {
+  for (const char* op : {"sum", "max", "min", "avg"}) {
+    for (int64_t length = 1; length <= 40; ++length) {
+      for (const bool special : {false, true}) {
+        checkReduce(DataType::kF32, op, Dims{7, 11, length}, {2}, special);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 TEST(TypedReduction, NanAndInfinities) {
   for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16}) {
     for (const char* op : {"sum", "max", "min"}) {

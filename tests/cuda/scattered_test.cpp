@@ -45,6 +45,35 @@ TEST_F(OnGpu, ScatteredAndCombined) {
   }
 }
 
+// The builder tries the kernel on indices that repeat, too, whose updates arrive in any order: any of them may stay.
+TEST_F(OnGpu, ScatteredWhereIndicesRepeat) {
+  constexpr int64_t kRows = 16, kColumns = 64;
+  const auto graph = graph::parse(R"g(graph "net" {
+    input %x : f32[16,64]
+    input %i : i64[16,64]
+    input %u : f32[16,64]
+    %y : f32[16,64] = scatter{axis=0} (%x, %i, %u) "y"
+    output %y
+  })g");
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {kRows, kColumns}, 1));
+  inputs.push_back(integersBelow(DataType::kI64, {kRows, kColumns}, 0, kRows, 2));
+  inputs.push_back(randomTensor(DataType::kF32, {kRows, kColumns}, 3));
+  compile::BuildOptions options;  // which measures
+  const auto got = runOnGpu(graph, inputs, options).outputs;
+  ASSERT_EQ(got.size(), 1U);
+  for (int64_t at = 0; at < kRows * kColumns; ++at) {
+    const double y = got[0].view().loadDouble(at);
+    bool isNamed = false, isRight = false;
+    for (int64_t update = at % kColumns; update < kRows * kColumns; update += kColumns) {
+      if (inputs[1].view().loadInt(update) != at / kColumns) continue;
+      isNamed = true;
+      isRight = isRight || inputs[2].view().loadDouble(update) == y;
+    }
+    EXPECT_TRUE(isNamed ? isRight : inputs[0].view().loadDouble(at) == y) << at;
+  }
+}
+
 TEST_F(OnGpu, ExpertsMultiply) {
   struct Problem {
     int64_t tokens, perToken, experts, depth, columns;

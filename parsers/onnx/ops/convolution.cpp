@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "fused_activation.h"
 #include "operator_plugin.h"
 #include "operator_table.h"
 #include "spatial_attributes.h"
@@ -104,6 +105,16 @@ ParsedValue convolved(OnnxNode& node, const Operands& operands) {
 
 ParsedValues importConv(OnnxNode& node) {
   return {convolved(node, readOperands(node, node.input(0), node.input(1), node.optional(2)))};
+}
+
+// input, weights, bias, what is added before the activation
+ParsedValues importFusedConv(OnnxNode& node) {
+  const Operands operands = readOperands(node, node.input(0), node.input(1), node.optional(2));
+  Term result(node.writer(), convolved(node, operands));
+  if (node.hasInput(3)) {
+    result = result + node.term(3);
+  }
+  return {activated(node, result, node.text("activation", ""))};
 }
 
 // [N, .., C] instead of [N, C, ..]
@@ -283,6 +294,7 @@ const OperatorImporter kRows[] = {
     {"Conv", 1, kNewestOpset, importConv, "addConvolutionNd; 1 to 3 spatial axes (one through addShuffle)"},
     {"ConvTranspose", 1, kNewestOpset, importConvTranspose,
      "addDeconvolutionNd; output_padding beyond the padding: addSlice; output_shape needs static extents"},
+    {"FusedConv", 1, kNewestOpset, importFusedConv, "as Conv, addElementWise, addActivation", "com.microsoft"},
     {"NhwcConv", 1, kNewestOpset, importNhwcConv, "addShuffle, addConvolutionNd", "com.microsoft"},
     {"ConvInteger", 10, kNewestOpset, importConvInteger,
      "addPluginV3 of the operator byte_convolution; auto_pad needs static extents"},

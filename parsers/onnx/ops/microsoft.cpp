@@ -1,4 +1,5 @@
 // Operators of the domain com.microsoft that graph optimizers leave in models: fused products, activations, norms.
+#include "fused_activation.h"
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx {
@@ -12,12 +13,24 @@ std::optional<Term> optionalTerm(const OnnxNode& node, size_t index) {
   return node.hasInput(index) ? std::optional<Term>(node.term(index)) : std::nullopt;
 }
 
-ParsedValues importFusedMatMul(OnnxNode& node) {
-  if (node.integer("transBatchA", 0) != 0 || node.integer("transBatchB", 0) != 0) {
-    fail(FaultKind::kUnsupportedAttribute, "transBatchA or transBatchB is 1; expected 0");
+// The first axis behind the other batches: a matrix for each of its places.
+Term batchesTurned(const Term& x) {
+  std::vector<int32_t> order;
+  for (int32_t i = 1; i < static_cast<int32_t>(x.rank()) - 1; ++i) {
+    order.push_back(i);
   }
-  const Term a = node.rank(0) == 1 ? node.term(0).unsqueeze({0}) : node.term(0);
-  const Term b = node.rank(1) == 1 ? node.term(1).unsqueeze({1}) : node.term(1);
+  order.push_back(0);
+  order.push_back(static_cast<int32_t>(x.rank()) - 1);
+  return x.transpose(order);
+}
+
+ParsedValues importFusedMatMul(OnnxNode& node) {
+  const auto operand = [&](size_t index, const char* turned, int64_t missingAxis) {
+    const Term x = node.rank(index) == 1 ? node.term(index).unsqueeze({missingAxis}) : node.term(index);
+    return node.rank(index) > 2 && node.integer(turned, 0) != 0 ? batchesTurned(x) : x;
+  };
+  const Term a = operand(0, "transBatchA", 0);
+  const Term b = operand(1, "transBatchB", 1);
   const bool turnsA = node.rank(0) > 1 && node.integer("transA", 0) != 0;
   const bool turnsB = node.rank(1) > 1 && node.integer("transB", 0) != 0;
   Term result = a.multiply(b, turnsA, turnsB);
@@ -31,38 +44,6 @@ ParsedValues importFusedMatMul(OnnxNode& node) {
     dropped.push_back(result.rank() - 1);
   }
   return {dropped.empty() ? result : result.squeeze(dropped)};
-}
-
-// The activations that fused nodes name.
-Term activated(const OnnxNode& node, const Term& x, const std::string& name) {
-  const std::vector<float> parameters = node.reals("activation_params");
-  const auto parameter = [&](size_t index, float fallback) {
-    return index < parameters.size() ? parameters[index] : fallback;
-  };
-  const float alpha = node.real("activation_alpha", parameter(0, 0.01f));
-  if (name.empty()) {
-    return x;
-  }
-  if (name == "Relu") {
-    return x.activation(ActivationType::kRELU);
-  }
-  if (name == "Sigmoid") {
-    return x.activation(ActivationType::kSIGMOID);
-  }
-  if (name == "Tanh") {
-    return x.activation(ActivationType::kTANH);
-  }
-  if (name == "LeakyRelu") {
-    return x.activation(ActivationType::kLEAKY_RELU, alpha);
-  }
-  if (name == "Clip") {
-    return x.activation(ActivationType::kCLIP, parameter(0, 0), parameter(1, 0));
-  }
-  if (name == "HardSigmoid") {
-    return x.activation(ActivationType::kHARD_SIGMOID, parameter(0, 0.2f), parameter(1, 0.5f));
-  }
-  fail(FaultKind::kUnsupportedAttribute,
-       fmt::format("activation = '{}'; expected Relu, Sigmoid, Tanh, LeakyRelu, Clip or HardSigmoid", name));
 }
 
 ParsedValues importFusedGemm(OnnxNode& node) {
@@ -209,8 +190,7 @@ ParsedValues importExpandDims(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"FusedMatMul", 1, kNewestOpset, importFusedMatMul, "addMatrixMultiply, addElementWise; batches not transposed",
-     kDomain},
+    {"FusedMatMul", 1, kNewestOpset, importFusedMatMul, "addMatrixMultiply, addElementWise", kDomain},
     {"TransposeMatMul", 1, kNewestOpset, importFusedMatMul, "as FusedMatMul", kDomain},
     {"FusedGemm", 1, kNewestOpset, importFusedGemm, "addMatrixMultiply, addElementWise, addActivation", kDomain},
     {"Gelu", 1, kNewestOpset, importBiasedActivation<ActivationType::kGELU_ERF>, "addActivation kGELU_ERF", kDomain},

@@ -43,17 +43,26 @@ Term distances(const AttentionCore& core, const std::optional<ParsedExtent>& pas
   return past ? plain - Term(writer, writer.cast(writer.fromExtents({*past}, true), DataType::kINT32)) : plain;
 }
 
-// Masks of integers: [batch] lengths, [batch, keys], [batch, rows, keys] or [batch, 1, rows, keys] of 0 and 1.
+// Masks of integers: [batch] lengths, [2 * batch] ends and begins, [batch, keys], [batch, rows, keys] or
+// [batch, 1, rows, keys] of 0 and 1.
 Term readMask(const OnnxNode& node, size_t index, const AttentionCore& core) {
   const Term mask = node.term(index).cast(DataType::kINT32);
   const int64_t rank = mask.rank();
   if (rank == 1) {
+    const ParsedExtent batch = core.query.dim(0);
+    const Term keys = iota(core.query.writer(), core.key.dim(2), DataType::kINT32);
+    if (batch.known() && batch.value > 0 && mask.dim(0).is(2 * batch.value)) {
+      const Term begins = mask.slice(0, batch.value, batch.value).unsqueeze({1, 2, 3});
+      return both(keys < mask.slice(0, 0, batch.value).unsqueeze({1, 2, 3}), negation(keys < begins));
+    }
     if (!(mask.dim(0) == core.query.dim(0)) && !(mask.dim(0).known() && !core.query.dim(0).known())) {
       fail(FaultKind::kUnsupportedShape,
-           fmt::format("the mask has shape {}; expected one length for each row of the batch, or a mask of the keys",
-                       toString(mask.shape())));
+           fmt::format(
+               "the mask has shape {}; expected one length for each row of the batch (where the batch is static, "
+               "or an end and then a begin), or a mask of the keys",
+               toString(mask.shape())));
     }
-    return iota(core.query.writer(), core.key.dim(2), DataType::kINT32) < mask.unsqueeze({1, 2, 3});
+    return keys < mask.unsqueeze({1, 2, 3});
   }
   const Term inside = mask > 0.0;
   return rank == 2 ? inside.unsqueeze({1, 2}) : rank == 3 ? inside.unsqueeze({1}) : inside;
@@ -198,8 +207,6 @@ Term cacheRows(const Term& cache, const Term& places) { return cache.gather(plac
 // attention_bias; the lengths are those of past and rows together, and the past has no padding.
 ParsedValues importGroupQueryAttention(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
-  refuseAttribute(node, "smooth_softmax");
-  refuseInput(node, 11, "head_sink");
   const int64_t heads = headsOf(node);
   const int64_t keyHeads = headsOf(node, "kv_num_heads");
   Term query = node.term(0);
@@ -231,6 +238,12 @@ ParsedValues importGroupQueryAttention(OnnxNode& node) {
   AttentionCore core{q, hasPast ? concat({node.term(3), k}, 2) : k, hasPast ? concat({node.term(4), v}, 2) : v};
   core.scale = scaleOf(node, q.fixedDim(3, "the size of a head"));
   core.softcap = node.real("softcap", 0.0f);
+  if (node.hasInput(11)) {  // a score for each head
+    core.sink =
+        node.term(11).reshape({ParsedExtent::of(1), ParsedExtent::of(heads), ParsedExtent::of(1), ParsedExtent::of(1)});
+  } else if (node.integer("smooth_softmax", 0) == 1) {
+    core.sink = q.number(0).unsqueeze({0, 1, 2, 3});
+  }
   if (node.hasInput(10)) {
     core.bias = node.term(10);
   }

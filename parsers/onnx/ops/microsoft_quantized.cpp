@@ -238,6 +238,60 @@ ParsedValues importMatMulNBits(OnnxNode& node) {
   return {node.hasInput(5) ? result + node.term(5) : result};
 }
 
+// Elements of packed bytes, the lowest bits first, along the last axis.
+Term unpacked(const Term& bytes, int64_t bits) {
+  Term rest = bytes.cast(DataType::kINT32);
+  if (bits == 8) {
+    return rest;
+  }
+  const int64_t base = int64_t{1} << bits;
+  std::vector<Term> parts;
+  for (int64_t at = 0; at < 8; at += bits) {
+    const Term higher = rest.floorDivide(static_cast<double>(base));
+    parts.push_back((rest - higher * static_cast<double>(base)).unsqueeze({rest.rank()}));
+    rest = higher;
+  }
+  ParsedExtents target = bytes.dims();
+  target.back() = ParsedExtent::of(bytes.fixedDim(-1, "the packed columns") * static_cast<int64_t>(parts.size()));
+  return concat(parts, bytes.rank()).reshape(target);
+}
+
+// Rows of a table in blocks that have a scale and a zero point each: only the rows that are asked for are unpacked.
+ParsedValues importGatherBlockQuantized(OnnxNode& node) {
+  const int64_t bits = node.integer("bits", 4);
+  const int64_t block = node.integer("block_size", 128);
+  const int64_t rank = node.rank(0);
+  const int64_t axis = normalizeAxis(node.integer("quantize_axis", 1), rank);
+  if (node.dataType(0) != DataType::kUINT8 || (bits != 2 && bits != 4 && bits != 8) || block < 1 ||
+      node.integer("gather_axis", 0) != 0 || axis != rank - 1) {
+    fail(FaultKind::kUnsupportedAttribute,
+         fmt::format("bits = {}, block_size = {}, gather_axis = {}, quantize_axis = {}; expected bytes that hold "
+                     "elements of 2, 4 or 8 bits, rows gathered along axis 0 and blocks along the last one",
+                     bits, block, node.integer("gather_axis", 0), axis));
+  }
+  const Term indices = node.term(1);
+  const Term elements = unpacked(node.term(0).gather(indices, 0), bits);
+  const Term scales = node.term(2).gather(indices, 0);
+  const int64_t columns = elements.fixedDim(-1, "the columns of the table");
+  const int64_t blocks = scales.fixedDim(-1, "the number of blocks");
+  if (blocks * block != columns) {
+    fail(FaultKind::kUnsupportedShape,
+         fmt::format("{} scales of blocks of {} for {} columns; expected whole blocks", blocks, block, columns));
+  }
+  ParsedExtents split = elements.dims();
+  const ParsedExtents whole = split;
+  split.back() = ParsedExtent::of(blocks);
+  split.push_back(ParsedExtent::of(block));
+  Term centred = elements.reshape(split);
+  if (node.hasInput(3)) {
+    const Term zeros = unpacked(node.term(3).gather(indices, 0), bits).slice(scales.rank() - 1, 0, blocks);
+    centred = centred - zeros.unsqueeze({zeros.rank()});
+  } else {
+    centred = centred - static_cast<double>(int64_t{1} << (bits - 1));
+  }
+  return {(centred.cast(scales.type()) * scales.unsqueeze({scales.rank()})).reshape(whole)};
+}
+
 const OperatorImporter kRows[] = {
     {"QLinearAdd", 1, kNewestOpset, importQLinearBinary<nvinfer1::ElementWiseOperation::kSUM>,
      "addElementWise, addCast", kDomain},
@@ -259,6 +313,8 @@ const OperatorImporter kRows[] = {
      "addMatrixMultiply of whole numbers in FLOAT, addElementWise", kDomain},
     {"DynamicQuantizeMatMul", 1, kNewestOpset, importDynamicQuantizeMatMul,
      "addReduce, addMatrixMultiply of whole numbers in FLOAT, addElementWise", kDomain},
+    {"GatherBlockQuantized", 1, kNewestOpset, importGatherBlockQuantized,
+     "addGather of packed bytes, addElementWise; gather_axis 0, blocks along the last axis", kDomain},
     {"MatMulNBits", 1, kNewestOpset, importMatMulNBits, "addMatrixMultiply; the matrix is unpacked while parsing",
      kDomain},
 };

@@ -6,6 +6,7 @@
 
 #include "common/fold.h"
 #include "operator_table.h"
+#include "post_transform.h"
 #include "tree_ensemble.h"
 
 namespace tenon::parsers::onnx {
@@ -131,25 +132,6 @@ class Descent {
   bool tracksMissing_ = false;
 };
 
-Term transformed(const Term& y, const std::string& name) {
-  if (name == "NONE") {
-    return y;
-  }
-  if (name == "LOGISTIC") {
-    return y.activation(nvinfer1::ActivationType::kSIGMOID);
-  }
-  if (name == "SOFTMAX") {
-    return y.softmax(1);
-  }
-  if (name == "SOFTMAX_ZERO") {  // what is zero stays so
-    const Term shifted = expOf(y - y.reduce(ReduceOperation::kMAX, {1}, true));
-    const Term kept = where(equal(y, y.number(0)), y.number(0), shifted);
-    return kept / kept.sum({1}, true).atLeast(y.number(1e-30));
-  }
-  fail(FaultKind::kUnsupportedAttribute,
-       fmt::format("post_transform = '{}'; expected NONE, SOFTMAX, LOGISTIC or SOFTMAX_ZERO", name));
-}
-
 // What the leaves [rows, trees] say for each target: [rows, targets].
 Term aggregated(const Ensemble& ensemble, const Term& leaves, DataType type) {
   NetworkWriter& writer = leaves.writer();
@@ -178,7 +160,7 @@ Term aggregated(const Ensemble& ensemble, const Term& leaves, DataType type) {
   return ensemble.base.empty() ? y : y + reals(writer, type, {1, ensemble.targets}, ensemble.base);
 }
 
-Term evaluated(const Term& x, const Ensemble& ensemble) {
+Term scoresOf(const Term& x, const Ensemble& ensemble) {
   if (x.rank() != 2) {
     fail(FaultKind::kInvalidNode, fmt::format("input of rank {}; expected rows of features", x.rank()));
   }
@@ -193,7 +175,11 @@ Term evaluated(const Term& x, const Ensemble& ensemble) {
   for (int64_t level = depthOf(ensemble); level > 0; --level) {
     state = descent.next(state);
   }
-  return transformed(aggregated(ensemble, state - static_cast<double>(ensemble.inner), x.type()), ensemble.transform);
+  return aggregated(ensemble, state - static_cast<double>(ensemble.inner), x.type());
+}
+
+Term evaluated(const Term& x, const Ensemble& ensemble) {
+  return postTransformed(scoresOf(x, ensemble), ensemble.transform);
 }
 
 ParsedValues importTreeEnsemble(OnnxNode& node) { return {evaluated(node.term(0), readEnsemble(node))}; }
@@ -202,12 +188,38 @@ ParsedValues importTreeRegressor(OnnxNode& node) {
   return {evaluated(node.term(0).cast(DataType::kFLOAT), readRegressor(node))};
 }
 
+// Two classes whose leaves all vote for one of them, as gradient boosting has it: one score decides, which is a share
+// where no vote is negative, else above or below zero.
+ParsedValues importTreeClassifier(OnnxNode& node) {
+  const std::vector<int64_t> labels = classLabels(node, "classlabels_int64s");
+  const Ensemble ensemble = readClassifier(node, static_cast<int64_t>(labels.size()));
+  const Term scores = scoresOf(featureRows(node), ensemble);
+  const auto votesFor = [&](int64_t target) {
+    return std::any_of(ensemble.votes.begin(), ensemble.votes.end(),
+                       [&](const auto& vote) { return std::get<1>(vote) == target; });
+  };
+  if (labels.size() > 2 || (votesFor(0) && votesFor(1))) {
+    return labelled(node, classifiedByMost(scores, ensemble.transform), labels);
+  }
+  const bool isShare = std::none_of(ensemble.votes.begin(), ensemble.votes.end(),
+                                    [](const auto& vote) { return std::get<2>(vote) < 0; });
+  const double threshold = isShare ? 0.5 : 0.0;
+  if (!votesFor(1)) {
+    const Complement complement = isShare ? Complement::kOneMinus : Complement::kNegative;
+    return labelled(node, classifiedByOne(scores.slice(1, 0, 1), threshold, complement, ensemble.transform), labels);
+  }
+  const Term classes = (scores.slice(1, 1, 1) > threshold).cast(DataType::kINT64).squeeze({1});
+  return labelled(node, {classes, postTransformed(scores, ensemble.transform)}, labels);
+}
+
 constexpr const char* kDomain = "ai.onnx.ml";
 constexpr const char* kHow = "addGather, addGatherV2, addElementWise, addSelect for each level; addReduce";
 
 const OperatorImporter kRows[] = {
     {"TreeEnsemble", 1, kNewestOpset, importTreeEnsemble, kHow, kDomain},
     {"TreeEnsembleRegressor", 1, kNewestOpset, importTreeRegressor, kHow, kDomain},
+    {"TreeEnsembleClassifier", 1, kNewestOpset, importTreeClassifier,
+     "as TreeEnsembleRegressor, addTopK; classes are numbers", kDomain},
 };
 
 }  // namespace

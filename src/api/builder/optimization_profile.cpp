@@ -156,6 +156,18 @@ void checkValues(const Place& place, const std::array<std::vector<int64_t>, 3>& 
 
 }  // namespace
 
+// What a profile names that is no input of the network: most likely one that is written otherwise there.
+std::string OptimizationProfile::strangers(const Network& network) const {
+  std::string result;
+  for (const auto& [name, entry] : entries_) {
+    const auto& inputs = network.inputs();
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input->name() == name; })) continue;
+    result +=
+        fmt::format("{}'{}'", result.empty() ? "; the profile names what is no input of the network: " : ", ", name);
+  }
+  return result;
+}
+
 std::map<std::string, plan::InputRange> OptimizationProfile::resolve(const Network& network, int index) const {
   std::map<std::string, plan::InputRange> ranges;
   for (const auto& input : network.inputs()) {
@@ -170,7 +182,8 @@ std::map<std::string, plan::InputRange> OptimizationProfile::resolve(const Netwo
     plan::InputRange range;
     if (dynamic) {
       const auto& [min, opt, max] = entry.dims;
-      if (!min || !opt || !max) place.fail("the input is dynamic; its min, opt and max dimensions must be set");
+      if (!min || !opt || !max)
+        place.fail("the input is dynamic; its min, opt and max dimensions must be set" + strangers(network));
       range.min = fromApi(*min, "min dimensions", 0);
       range.opt = fromApi(*opt, "opt dimensions", 0);
       range.max = fromApi(*max, "max dimensions", 0);

@@ -43,6 +43,7 @@ class OptimizationProfile final : public nv::IOptimizationProfile, public nv::ap
     std::array<std::vector<int32_t>, 3> narrow;  // the same values for the 32-bit getter
   };
   const Entry* find(const char* inputName) const noexcept;
+  std::string strangers(const Network& network) const;  // for messages
 
   Reporter& reporter_;
   std::map<std::string, Entry, std::less<>> entries_;

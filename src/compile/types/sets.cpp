@@ -50,6 +50,34 @@ bool isSensitive(const ops::Operator& op) {
   return pointwise != nullptr && !ops::isSafeInHalf(pointwise->expr);
 }
 
+constexpr double kLeastHalf = 0x1p-24;  // above zero in f16
+
+// Whether a scalar operator keeps its results at or above a number that f16 takes for zero, so that they may divide.
+bool hasTinyFloor(const ops::Operator& op) {
+  const auto* pointwise = op.as<ops::Pointwise>();
+  if (pointwise == nullptr) return false;
+  const auto& list = pointwise->expr.instructions;
+  return std::any_of(list.begin(), list.end(), [](const auto& instruction) {
+    if (instruction.op != ScalarOp::k_max && instruction.op != ScalarOp::k_clip) return false;
+    const auto& arguments = instruction.arguments;
+    return std::any_of(arguments.begin(), arguments.begin() + 2, [](const auto& argument) {
+      return argument.kind == ops::ScalarArgument::Kind::kLiteral && argument.literal > 0 &&
+             argument.literal < kLeastHalf;
+    });
+  });
+}
+
+// Whether a value has such a floor, as it is or moved.
+bool hasTinyFloor(const Graph& graph, ValueId value) {
+  while (graph.value(value).producer != graph::kNone) {
+    const auto& node = graph.node(graph.value(value).producer);
+    if (hasTinyFloor(node.op)) return true;
+    if (!node.op.facts().movement || node.inputs.empty()) return false;
+    value = node.inputs[0];
+  }
+  return false;
+}
+
 // Casts to f32 inside an expression mean "to the type of the network's floating values". A product's gelu takes its
 // form by tanh, which libraries compute within the product: they differ by 5e-4 at most, and the form by erf would read
 // the product rounded to a half, which costs as much.
@@ -179,6 +207,11 @@ std::string TypeSets::whyNot(const Node& node, DataType half) const {
   const bool isDemanded =
       std::any_of(node.origins.begin(), node.origins.end(), [&](const auto& layer) { return demandOf(layer) == half; });
   if (!isDemanded && isSensitive(node.op)) return "its results may leave the range or the accuracy of a half";
+  const bool isFloored = hasTinyFloor(node.op) || (node.op.as<ops::Pointwise>() != nullptr &&
+                                                   std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                               [&](ValueId id) { return hasTinyFloor(graph_, id); }));
+  if (!isDemanded && half == DataType::kF16 && isFloored)
+    return "it keeps a value above a number that f16 takes for zero, or reads such a value";
   const auto typed = inHalf(graph_, node, half);
   if (!typed) return fmt::format("the operator does not take {}", name(half));
   Problem problem{typed->op, {}, {}, symbols_};

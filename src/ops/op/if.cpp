@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/lazy_text.h"
 
 namespace tenon::ops {
 
@@ -106,8 +107,8 @@ void If::evaluate(const EvalContext& context) const {
   RegionRunner runner(holds ? then : otherwise, inputs, context.symbols);
   const auto results = runner.run(inputs);
   for (size_t i = 0; i < results.size(); ++i) {
-    checkUser(results[i].dims == context.outputs[i].dims, "if: result {} is {}, expected {}", i, results[i].dims.text(),
-              context.outputs[i].dims.text());
+    checkUser(results[i].dims == context.outputs[i].dims, "if: result {} is {}, expected {}", i,
+              textOf(results[i].dims), textOf(context.outputs[i].dims));
     std::copy_n(static_cast<const char*>(results[i].data), results[i].bytes(),
                 static_cast<char*>(context.outputs[i].data));
   }

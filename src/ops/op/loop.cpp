@@ -5,6 +5,7 @@
 
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/lazy_text.h"
 #include "ops/slice_copy.h"
 
 namespace tenon::ops {
@@ -103,7 +104,7 @@ void Loop::checkResults(std::span<const TensorView> results, std::span<const Ten
     const auto state = static_cast<size_t>(states);
     const Dims expected = i < state ? outputs[i].dims : withoutAxis(outputs[i].dims, stacks[i - state].axis);
     checkUser(results[i].dims == expected, "loop: the body gives result {} as {}, expected {}", i,
-              results[i].dims.text(), expected.text());
+              textOf(results[i].dims), textOf(expected));
   }
 }
 
@@ -147,10 +148,10 @@ void Loop::evaluate(const EvalContext& context) const {
     checkIterationLimit(k, most);
     for (const auto& cut : cuts)
       checkUser(k < cut.extent, "loop: iteration {} reads beyond the {} slices of a tensor {}", k, cut.extent,
-                cut.whole.dims.text());
+                textOf(cut.whole.dims));
     for (const auto& part : parts)
       checkUser(k < part.extent, "loop: iteration {} gives more than the {} parts of a result {}", k, part.extent,
-                part.whole.dims.text());
+                textOf(part.whole.dims));
     const auto results = body.run(inputs);
     checkResults(results, context.outputs);
     for (size_t i = 0; i < parts.size(); ++i) parts[i].write(k, results[stateCount + i].data);

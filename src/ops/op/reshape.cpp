@@ -1,6 +1,7 @@
 // Reshape: count rule, contents pass through, evaluation copies.
 #include "ops/op/reshape.h"
 
+#include "core/lazy_text.h"
 #include "ops/infer_util.h"
 #include "ops/strides.h"
 
@@ -27,8 +28,8 @@ void Reshape::infer(InferContext& context) const {
 void Reshape::evaluate(const EvalContext& context) const {
   const auto& x = context.inputs[0];
   const auto& out = context.outputs[0];
-  checkUser(x.count() == out.count(), "reshape: input {} has {} elements, the shape {} has {}", x.dims.text(),
-            x.count(), out.dims.text(), out.count());
+  checkUser(x.count() == out.count(), "reshape: input {} has {} elements, the shape {} has {}", textOf(x.dims),
+            x.count(), textOf(out.dims), out.count());
   copyAll(x, out);
 }
 

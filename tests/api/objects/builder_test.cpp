@@ -109,6 +109,10 @@ TEST_F(BuilderFacts, ADynamicNetworkNeedsAProfileThatFits) {
   EXPECT_EQ(config->addOptimizationProfile(profile), 0);
   EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
   expectError("its min, opt and max dimensions must be set");
+  for (const auto select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX})
+    profile->setDimensions("frame", select, dims({4, 2}));
+  EXPECT_EQ(builder->buildSerializedNetwork(*network, *config), nullptr);
+  expectError("must be set; the profile names what is no input of the network: 'frame'");
   for (const auto select : {OptProfileSelector::kMIN, OptProfileSelector::kOPT, OptProfileSelector::kMAX}) {
     profile->setDimensions("frames", select, dims({4, 2}));
   }

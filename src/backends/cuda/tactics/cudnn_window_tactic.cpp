@@ -97,6 +97,18 @@ std::string bareRefusal(const ops::ScalarExpr& epilogue, DataType type) {
   return pointwiseUnsupported(epilogue, epilogueTypes(epilogue, type), type);
 }
 
+// Engines that cuDNN compiles read an operand of the epilogue that has a value for each image and channel at addresses
+// that are not aligned as they expect, which ends all work of the process on the device.
+std::string wholeRefusal(const ops::ScalarExpr& epilogue, const Problem& problem) {
+  const Dims& y = problem.outputs[0].dims;
+  for (size_t i = 2; i < problem.inputs.size(); ++i) {
+    const Dims& extra = problem.inputs[i].dims;
+    if (extra.rank == y.rank && extra != y && extra[0] != 1)
+      return fmt::format("an operand of shape {} has values for each image that broadcast within it", extra.text());
+  }
+  return dnn::fusionRefusal(epilogue);
+}
+
 }  // namespace
 
 compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) {
@@ -108,7 +120,7 @@ compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) 
   const auto refusal = dnn::windowRefusal(op, {inputs, outputs, &problem.symbols});
   if (!refusal.empty()) return compile::no("{}", refusal);
   const auto epilogue = op.wholeEpilogue();
-  const auto whole = dnn::fusionRefusal(epilogue);
+  const auto whole = wholeRefusal(epilogue, problem);
   const auto bare = bareRefusal(epilogue, problem.outputs[0].dtype);
   if (!whole.empty() && !bare.empty())
     return compile::no("cuDNN does not fuse the epilogue ({}), and no kernel for it can be generated ({})", whole,
@@ -158,7 +170,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
       }
       return found;
     };
-    const bool fused = compiled > 0 && dnn::fusionRefusal(epilogue).empty() && ask(Fusion::kWhole) > 0;
+    const bool fused = compiled > 0 && wholeRefusal(epilogue, problem).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
     if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
   }
