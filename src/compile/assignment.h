@@ -26,6 +26,7 @@ struct Option {
   int rank = 0;
   bool ready = false;         // the machine code, where it has any, is there
   std::vector<Option> spare;  // at most one: in the same formats, slower, with operands that may be pitched
+  std::vector<Option> own;    // at most one, of a library's: in the same formats, slower, a kernel of our own
   std::vector<Option>
       rivals;  // the next ones, best first, that can stand in its place: kMostRivals at most, hardly slower
 };
@@ -71,8 +72,6 @@ class OptionSource {
   // threads while the first are measured: nodes and problems stay until their options are known, or to abandon().
   // Returns how many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
-  // Returns when everything that was announced is ready.
-  void settle();
   // No thread reads what was announced any more.
   void abandon() noexcept;
   // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
