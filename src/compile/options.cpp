@@ -149,13 +149,19 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
                       refusals.empty() ? "\n  none: the device has no tactics" : refusals);
   }
   if (asksSelector(node)) usable = selectedOf(node, problem, usable, measures(problem, proposals));
+  const bool measured = measures(problem, proposals);
+  const auto taken = [&](size_t i) {
+    Option option = *usable[i];
+    if (const size_t other = pitchedWinner(usable, i); other < usable.size()) option.spare.push_back(*usable[other]);
+    if (!measured || !finishesWithWhole(device_, options_)) return option;
+    for (const size_t other : rivalsOf(usable, i)) option.rivals.push_back(*usable[other]);
+    return option;
+  };
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
-    result.push_back(*usable[i]);
-    if (const size_t other = pitchedWinner(usable, i); other < usable.size())
-      result.back().spare.push_back(*usable[other]);
-    if (!measures(problem, proposals) || !finishesWithWhole(device_, options_)) continue;
-    for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
+    result.push_back(taken(i));
+    if (!measured || !finishesWithWhole(device_, options_)) continue;
+    if (const size_t other = ownWinner(usable, i); other < usable.size()) result.back().own.push_back(taken(other));
   }
   return result;
 }

@@ -47,29 +47,21 @@ bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
   return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
 }
 
-bool isTakenBy(std::string_view name, const Problem& problem) {
-  for (const auto* tactic : compile::tacticsOf("cuda")) {
-    if (tactic->name() == name) return static_cast<bool>(tactic->supports(problem));
-  }
-  return false;
-}
-
-// Whether a convolution of halves may be our own product by warpgroups.
-bool hasOwnProduct(const Problem& problem) {
-  return hasOwnProducts(problem) && problem.more == 0 && bits(problem.inputs[0].dtype) == 16 &&
-         isTakenBy("cuda.mma90_convolution", problem);
-}
-
 // Whether our own kernels are faster than any engine, of which each takes cuDNN as long as a kernel takes NVRTC, or a
-// second where it compiles. At batch 1 (H200) the first engine was 1.35 times as slow as our best kernel, and more, of
-// 113 such measurements of resnet50, mobilenet_v3_large and efficientnet_b0, the best of thirteen 1.15 of the latter's
-// 45; of 24 depthwise ones of the two last networks two were as fast within 2 %.
+// second where it compiles, and which a plan with one of them opens cuDNN for: a tenth of a second. On an H200, at
+// batch 1 and 128: of 113 measurements of products at batch 1 the first engine was 1.35 times as slow as our best
+// kernel, and more; of 24 convolutions of resnet50 at batch 128 (2^33 multiply-adds each) eight engines gained 6 % of
+// one and less than 1 % of three, which is 0.2 % of the network; of 21 of mobilenet_v3_large there none, the least
+// behind by 3 %. Of its depthwise ones the best engine took 1.24 to 2.5 times as long, of three first convolutions 1.6
+// to 3.2.
 bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
-  constexpr int64_t kFew = int64_t{1} << 28;           // multiply-adds
-  constexpr int64_t kFewDepthwise = int64_t{1} << 23;  // likewise
-  if (!isDepthwise(op, problem)) return multiplyAdds(op, problem) < kFew && hasOwnProduct(problem);
-  return multiplyAdds(op, problem) < kFewDepthwise && hasOwnProducts(problem) && problem.more == 0 &&
-         bits(problem.inputs[0].dtype) == 16 && isTakenBy("cuda.depthwise_convolution", problem);
+  constexpr int64_t kFew = int64_t{1} << 34;           // multiply-adds
+  constexpr int64_t kFewDepthwise = int64_t{1} << 31;  // likewise
+  if (!hasOwnProducts(problem) || problem.more != 0 || bits(problem.inputs[0].dtype) != 16) return false;
+  if (isDepthwise(op, problem))
+    return multiplyAdds(op, problem) < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem);
+  return multiplyAdds(op, problem) < kFew &&
+         (isTakenBy("cuda.mma90_convolution", problem) || isTakenBy("cuda.image_convolution", problem));
 }
 
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
