@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compile/builder.h"
@@ -141,6 +142,7 @@ class OptionSource {
   bool again_ = false;
   bool timesSingles_ = false;
   std::string trusted_;  // key of the candidate whose results others are compared with, while one problem is timed
+  std::string_view trustedTactic_;
   double trustedSeconds_ = 0;  // of its first run
   int measured_ = 0;
   int cached_ = 0;

@@ -200,6 +200,7 @@ bool OptionSource::exclude(const graph::Node& node, const Problem& problem, cons
 // says that they were. The one of the highest rank is the plainest code, and trusted.
 void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   trusted_.clear();
+  trustedTactic_ = {};
   if (device_.isHost() || !problem.op.facts().deterministic) return;
   Proposal* best = nullptr;
   int compared = 0;
@@ -218,6 +219,7 @@ void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   const auto& option = best->option;
   trustedSeconds_ = profiler_->trust(problem, option.candidate, option.record, option.nativeCode);
   trusted_ = best->key;
+  trustedTactic_ = best->tactic->name();
 }
 
 void OptionSource::step(int index) const {
@@ -233,6 +235,9 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
   trust(problem, proposals);
   const auto glanced = glance(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
+  constexpr double kWorthAgain = 1.2;  // of the best so far: what is slower is not measured again
+  double known = std::numeric_limits<double>::infinity();
+  for (const auto& proposal : list) known = std::min(known, cache_.find(proposal.key).value_or(known));
   int timed = 0;
   std::optional<Phase> phase;  // only where something is measured
   for (const size_t i : order) {
@@ -246,7 +251,7 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
     const auto seconds = cache_.find(proposal.key);
     if (glanced.contains(proposal.key)) {
       // Its time is that of one run.
-    } else if (seconds && !(again_ && fresh_.contains(proposal.key))) {
+    } else if (seconds && !(again_ && fresh_.contains(proposal.key) && *seconds < kWorthAgain * known)) {
       option.seconds = *seconds;
       if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
@@ -301,9 +306,12 @@ std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& pr
 void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
   constexpr double kSlow = 1e-3;  // seconds of a first run whose set-up no longer counts
   constexpr double kHopeless = 3;
+  constexpr double kHopelessToo = 10;  // of the same code for other formats
   auto& option = proposal.option;
   Measurement measurement;
-  if (proposal.key == trusted_ && trustedSeconds_ > kSlow && trustedSeconds_ > kHopeless * best) {
+  const bool isAlike = proposal.tactic->name() == trustedTactic_;
+  const double hopeless = proposal.key == trusted_ ? kHopeless : kHopelessToo;
+  if (isAlike && trustedSeconds_ > kSlow && trustedSeconds_ > hopeless * best) {
     measurement.seconds = trustedSeconds_;
   } else {
     makeReady(problem, proposal);

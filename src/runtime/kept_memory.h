@@ -8,7 +8,7 @@ namespace tenon::runtime {
 class KeptMemory {
  public:
   virtual ~KeptMemory() = default;
-  // From now on; as often as it was said, letGo() ends it.
+  // From now on; as often as it was said, letGo() ends it. What is freed meanwhile no work may still use.
   virtual void keep() = 0;
   // What is kept goes back to the driver.
   virtual void letGo() noexcept = 0;

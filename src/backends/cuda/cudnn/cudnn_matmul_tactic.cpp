@@ -23,13 +23,13 @@ class CudnnMatMulTactic final : public compile::Tactic {
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return no("it computes matmul");
-    if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     const LinearOperands operands(problem);
     if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(std::min<size_t>(2, operands.shapes.inputs.size())),
                       problem.outputs[0].dims)) {
       return no("cuBLASLt has this epilogue");
     }
     if (isForOwnProducts(problem, false)) return no("cuda.mma90_matmul is faster");
+    if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     return {dnn::productRefusal(*op, operands.shapes)};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {

@@ -75,7 +75,6 @@ void* KeptBlocks::take(size_t bytes) {
   void* const pointer = found->second;
   bytes_ -= found->first;
   kept_.erase(found);
-  driver().contextSynchronize();
   return pointer;
 }
 

@@ -10,8 +10,8 @@
 
 namespace tenon::backends::cuda {
 
-// Thread-safe; the context is current. The driver frees when the work that uses a block has ended, so a kept one is
-// given only after all work has.
+// Thread-safe; the context is current. While blocks are kept, nobody may free one that work under way still uses: the
+// driver would wait for it, and waiting for all work here would end what others capture.
 class KeptBlocks {
  public:
   void keep();
