@@ -1,4 +1,5 @@
-// Kernels of cuBLASLt come to the device when they are launched for the first time, some milliseconds each.
+// Kernels of cuBLASLt come to the device when they are launched for the first time, some milliseconds each: builds,
+// which try hundreds, launch them beside the measurements.
 #pragma once
 
 #include "backends/cuda/cublas/blas_matmul.h"

@@ -2,22 +2,15 @@
 #include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/cublas/point_convolution.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
-#include "runtime/preparation.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-class PointInstance final : public runtime::KernelInstance, public runtime::Preparable {
+class PointInstance final : public runtime::KernelInstance {
  public:
   PointInstance(const ops::Convolution& op, std::unique_ptr<runtime::KernelInstance> product)
       : op_(op), product_(std::move(product)) {}
 
-  std::function<void()> preparation(const runtime::Shapes& shapes) override {
-    auto* const product = dynamic_cast<runtime::Preparable*>(product_.get());
-    const PointConvolution point(op_, shapes);
-    if (product == nullptr || !point.refusal.empty()) return {};
-    return product->preparation(point.shapes(shapes.symbols));
-  }
   size_t configure(const runtime::Shapes& shapes) override {
     const PointConvolution point(op_, shapes);
     if (!point.refusal.empty()) throw Unsupported("cuda.cublaslt_convolution: {}", point.refusal);

@@ -3,13 +3,12 @@
 #include <mutex>
 #include <utility>
 
-#include "backends/cuda/cublas/blas_first_use.h"
+#include "backends/cuda/cublas/blas_matmul.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
 #include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "core/error.h"
-#include "runtime/preparation.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -50,23 +49,9 @@ class MatMulKernel final : public runtime::Kernel {
   mutable std::shared_ptr<const GeneratedPointwise> generated_;
 };
 
-class MatMulInstance final : public runtime::KernelInstance, public runtime::Preparable {
+class MatMulInstance final : public runtime::KernelInstance {
  public:
   explicit MatMulInstance(const MatMulKernel& kernel) : kernel_(kernel) {}
-
-  // The kernel of the recorded algorithm comes to the device.
-  std::function<void()> preparation(const runtime::Shapes& shapes) override {
-    const auto& y = shapes.outputs[0].dims;
-    const auto& choice = kernel_.choice;
-    if (y.count() == 0 || choice.parted || !blasRefusal(kernel_.op, shapes).empty()) return {};
-    const auto shape = blasShape(kernel_.op, shapes);
-    const auto epilogue =
-        choice.whole ? matchEpilogue(kernel_.op.epilogue, shapes.inputs.subspan(2), y) : BlasEpilogue();
-    if (!epilogue || shape.text() != kernel_.tunedFor) return {};
-    return [shape, epilogue = *epilogue, tf32 = choice.tf32, algorithm = choice.algorithm] {
-      useBlasFirst(shape, epilogue, tf32, algorithm);
-    };
-  }
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
