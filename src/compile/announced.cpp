@@ -1,5 +1,5 @@
-// Candidates are made ready before they are measured: plans of libraries at once, because libraries may use the device
-// for them; then kernels of our own, by threads beside the measurements.
+// Candidates are made ready before they are measured: plans of cuDNN at once, because it may use the device for them;
+// then kernels of our own and cuBLASLt's, by threads beside the measurements.
 #include "compile/announced.h"
 
 #include <utility>
@@ -8,15 +8,6 @@
 #include "compile/tune/timing_cache.h"
 
 namespace tenon::compile {
-namespace {
-
-// Whether making it ready is the host's work alone: it calls no library of the device.
-bool isOwn(const Tactic& tactic) {
-  const auto name = tactic.name();
-  return name.find(".cudnn_") == std::string_view::npos && name.find(".cublaslt_") == std::string_view::npos;
-}
-
-}  // namespace
 
 size_t OptionSource::announce(std::span<const Asked> asked) {
   constexpr size_t kMostProblems = 48;
@@ -37,7 +28,7 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   }
   const auto running = stages_.run("tactics: machine code and library plans");
   using Wanted = std::vector<std::pair<const Problem*, Proposal*>>;
-  Wanted ofLibraries;
+  Wanted plans;
   std::vector<std::pair<Announced*, Wanted>> own;
   size_t wanted = 0;
   for (const auto& [which, announced] : fresh) {
@@ -46,7 +37,8 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
     for (auto& proposal : announced->proposals.list) {
       if (proposal.option.rank >= kLastResortRank || cache_.find(proposal.key)) continue;
       ++wanted;
-      auto& list = isOwn(*proposal.tactic) ? own.back().second : ofLibraries;
+      const bool isPlan = proposal.tactic->name().find(".cudnn_") != std::string_view::npos;
+      auto& list = isPlan ? plans : own.back().second;
       list.emplace_back(which->problem, &proposal);
     }
   }
@@ -55,16 +47,11 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
     return preparation_->begin(count,
                                [list = std::move(list)](size_t i) { makeReady(*list[i].first, *list[i].second); });
   };
-  const auto plans = begin(std::move(ofLibraries));
+  const auto planned = begin(std::move(plans));
   for (auto& [announced, list] : own) announced->made = begin(std::move(list));
-  preparation_->wait(plans);
+  preparation_->wait(planned);
   options_.log->verbose("preparing {} candidates of {} problems", wanted, fresh.size());
   return seen;
-}
-
-void OptionSource::settle() {
-  const auto running = stages_.run("tactics: machine code and library plans");
-  preparation_->settle();
 }
 
 void OptionSource::abandon() noexcept { preparation_->abandon(); }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "compile/assignment.h"
+#include "compile/libraries.h"
 #include "core/error.h"
 #include "core/relayout.h"
 #include "core/storage.h"
@@ -50,6 +51,12 @@ class Assigner {
     }
     checkInternal(!best.empty() || graph_.order().empty(), "no assignment of layouts has a finite time");
     chosen_ = best;
+    constexpr int kUsualLevel = 3;  // above, everything counts
+    if (options_.optimizationLevel <= kUsualLevel) {
+      std::vector<Option*> chosen;
+      for (size_t n = 0; n < perNode_.size(); ++n) chosen.push_back(&perNode_[n][chosen_[n]]);
+      leaveLibraries(chosen, bestCost, *options_.log);
+    }
     return finish();
   }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compile/builder.h"
@@ -26,6 +27,7 @@ struct Option {
   int rank = 0;
   bool ready = false;         // the machine code, where it has any, is there
   std::vector<Option> spare;  // at most one: in the same formats, slower, with operands that may be pitched
+  std::vector<Option> own;    // at most one, of a library's: in the same formats, slower, a kernel of our own
   std::vector<Option>
       rivals;  // the next ones, best first, that can stand in its place: kMostRivals at most, hardly slower
 };
@@ -71,8 +73,6 @@ class OptionSource {
   // threads while the first are measured: nodes and problems stay until their options are known, or to abandon().
   // Returns how many of them were looked at, from the first; at least one.
   size_t announce(std::span<const Asked> asked);
-  // Returns when everything that was announced is ready.
-  void settle();
   // No thread reads what was announced any more.
   void abandon() noexcept;
   // The best of each combination of formats. Throws Unsupported listing each tactic's reason when there is none.
@@ -142,6 +142,7 @@ class OptionSource {
   bool again_ = false;
   bool timesSingles_ = false;
   std::string trusted_;  // key of the candidate whose results others are compared with, while one problem is timed
+  std::string_view trustedTactic_;
   double trustedSeconds_ = 0;  // of its first run
   int measured_ = 0;
   int cached_ = 0;

@@ -27,6 +27,7 @@
 #include "ops/within.h"
 #include "passes/pipeline.h"
 #include "runtime/branching.h"
+#include "runtime/kept_memory.h"
 #include "runtime/kernel.h"
 
 namespace tenon::compile {
@@ -247,6 +248,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   passes::reportUnknownNames(log);
 
   const MemoryMonitor memory(options.monitorMemory, log);
+  const runtime::KeepingMemory keeping(device);
   const Phase whole(options.progress, "Building Engine", nullptr, static_cast<int>(2 + profiles.size()));
   Stages stages;
   TimingCache own;
@@ -283,11 +285,13 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
   const int32_t mostStreams = dynamic_cast<runtime::Branching*>(&device) != nullptr ? options.auxStreams : 0;
   ConstantPool constants(plan);
   NativeCodePool native(plan);
+  std::shared_ptr<const void> noted;  // what threads that make candidates ready read
+  const Announcing announcing(source);
   {
     const Phase phase(options.progress, "Joining nodes", &whole, 1);
     source.watch(&phase);
     const auto running = stages.run("measured fusion in total");
-    joinNodes(graph, bound[0].opt, device, source, options);
+    noted = joinNodes(graph, bound[0].opt, device, source, options);
     source.watch(nullptr);
     phase.step(0);
   }

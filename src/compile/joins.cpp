@@ -126,26 +126,30 @@ class Judge {
 
 }  // namespace
 
-void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
-               const BuildOptions& options) {
-  if (options.choosesElsewhere()) return;
-  Judge judge(symbols, device, source, options);
-  const Announcing announcing(source);
-  if (!device.isHost() && options.optimizationLevel > 0) {
-    auto scratch = graph;
-    passes::runJoins(
-        scratch, {options.refittable, nullptr, device.kind(), {}},
-        [&](const graph::Graph& whole, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
-          judge.note(whole, made, instead);
-          return false;
-        });
-    judge.noteOthers(scratch);
-    judge.announceAll();
+std::shared_ptr<const void> joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device,
+                                      OptionSource& source, const BuildOptions& options) {
+  if (options.choosesElsewhere()) return nullptr;
+  auto judge = std::make_shared<Judge>(symbols, device, source, options);
+  try {
+    if (!device.isHost() && options.optimizationLevel > 0) {
+      auto scratch = graph;
+      passes::runJoins(
+          scratch, {options.refittable, nullptr, device.kind(), {}},
+          [&](const graph::Graph& whole, std::span<const graph::NodeId> made, std::span<const graph::NodeId> instead) {
+            judge->note(whole, made, instead);
+            return false;
+          });
+      judge->noteOthers(scratch);
+      judge->announceAll();
+    }
+    passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
+                     [&](const graph::Graph& whole, std::span<const graph::NodeId> made,
+                         std::span<const graph::NodeId> instead) { return judge->pays(whole, made, instead); });
+  } catch (...) {
+    source.abandon();
+    throw;
   }
-  passes::runJoins(graph, {options.refittable, options.log, device.kind(), {}},
-                   [&](const graph::Graph& whole, std::span<const graph::NodeId> made,
-                       std::span<const graph::NodeId> instead) { return judge.pays(whole, made, instead); });
-  source.settle();
+  return judge;
 }
 
 }  // namespace tenon::compile

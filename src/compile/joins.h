@@ -1,13 +1,17 @@
 // Fusion that is measured: composites replace nodes where that is faster.
 #pragma once
 
+#include <memory>
+
 #include "compile/assignment.h"
 
 namespace tenon::compile {
 
 // Nodes become one where the device has a kernel for it that is clearly faster, each by its fastest candidate in
 // whichever formats. Not where a filter chooses candidates: it is asked about the network's own nodes alone.
-void joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device, OptionSource& source,
-               const BuildOptions& options);
+// Other threads may still make candidates ready; they read what is returned, which stays until all options are known,
+// or to OptionSource::abandon().
+std::shared_ptr<const void> joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device,
+                                      OptionSource& source, const BuildOptions& options);
 
 }  // namespace tenon::compile

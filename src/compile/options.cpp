@@ -150,13 +150,19 @@ std::vector<Option> OptionSource::usableOf(const graph::Node& node, const Proble
                       refusals.empty() ? "\n  none: the device has no tactics" : refusals);
   }
   if (asksSelector(node)) usable = selectedOf(node, problem, usable, measures(problem, proposals));
+  const bool measured = measures(problem, proposals);
+  const auto taken = [&](size_t i) {
+    Option option = *usable[i];
+    if (const size_t other = pitchedWinner(usable, i); other < usable.size()) option.spare.push_back(*usable[other]);
+    if (!measured || !finishesWithWhole(device_, options_)) return option;
+    for (const size_t other : rivalsOf(usable, i)) option.rivals.push_back(*usable[other]);
+    return option;
+  };
   std::vector<Option> result;
   for (const size_t i : winners(usable)) {
-    result.push_back(*usable[i]);
-    if (const size_t other = pitchedWinner(usable, i); other < usable.size())
-      result.back().spare.push_back(*usable[other]);
-    if (!measures(problem, proposals) || !finishesWithWhole(device_, options_)) continue;
-    for (const size_t other : rivalsOf(usable, i)) result.back().rivals.push_back(*usable[other]);
+    result.push_back(taken(i));
+    if (!measured || !finishesWithWhole(device_, options_)) continue;
+    if (const size_t other = ownWinner(usable, i); other < usable.size()) result.back().own.push_back(taken(other));
   }
   return result;
 }
@@ -195,6 +201,7 @@ bool OptionSource::exclude(const graph::Node& node, const Problem& problem, cons
 // says that they were. The one of the highest rank is the plainest code, and trusted.
 void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   trusted_.clear();
+  trustedTactic_ = {};
   if (device_.isHost() || !problem.op.facts().deterministic) return;
   // Which of several updates of an element is the last depends on the order of threads, and test data has such.
   if (problem.op.as<ops::Scatter>() != nullptr) return;
@@ -215,6 +222,7 @@ void OptionSource::trust(const Problem& problem, Proposals& proposals) {
   const auto& option = best->option;
   trustedSeconds_ = profiler_->trust(problem, option.candidate, option.record, option.nativeCode);
   trusted_ = best->key;
+  trustedTactic_ = best->tactic->name();
 }
 
 void OptionSource::step(int index) const {
@@ -230,6 +238,9 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
   trust(problem, proposals);
   const auto glanced = glance(problem, proposals);
   double best = std::numeric_limits<double>::infinity();
+  constexpr double kWorthAgain = 1.2;  // of the best so far: what is slower is not measured again
+  double known = std::numeric_limits<double>::infinity();
+  for (const auto& proposal : list) known = std::min(known, cache_.find(proposal.key).value_or(known));
   int timed = 0;
   std::optional<Phase> phase;  // only where something is measured
   for (const size_t i : order) {
@@ -243,7 +254,7 @@ void OptionSource::time(const Problem& problem, Proposals& proposals) {
     const auto seconds = cache_.find(proposal.key);
     if (glanced.contains(proposal.key)) {
       // Its time is that of one run.
-    } else if (seconds && !(again_ && fresh_.contains(proposal.key))) {
+    } else if (seconds && !(again_ && fresh_.contains(proposal.key) && *seconds < kWorthAgain * known)) {
       option.seconds = *seconds;
       if (!fresh_.contains(proposal.key)) ++cached_;
     } else {
@@ -298,9 +309,12 @@ std::set<std::string> OptionSource::glance(const Problem& problem, Proposals& pr
 void OptionSource::measure(const Problem& problem, Proposal& proposal, double best) {
   constexpr double kSlow = 1e-3;  // seconds of a first run whose set-up no longer counts
   constexpr double kHopeless = 3;
+  constexpr double kHopelessToo = 10;  // of the same code for other formats
   auto& option = proposal.option;
   Measurement measurement;
-  if (proposal.key == trusted_ && trustedSeconds_ > kSlow && trustedSeconds_ > kHopeless * best) {
+  const bool isAlike = proposal.tactic->name() == trustedTactic_;
+  const double hopeless = proposal.key == trusted_ ? kHopeless : kHopelessToo;
+  if (isAlike && trustedSeconds_ > kSlow && trustedSeconds_ > hopeless * best) {
     measurement.seconds = trustedSeconds_;
   } else {
     makeReady(problem, proposal);

@@ -55,19 +55,6 @@ void Preparation::wait(const Ticket& ticket) {
   if (ticket->thrown != nullptr) std::rethrow_exception(std::exchange(ticket->thrown, nullptr));
 }
 
-void Preparation::settle() {
-  for (;;) {
-    Ticket first;
-    {
-      std::unique_lock lock(mutex_);
-      std::erase_if(queue_, [](const Ticket& batch) { return batch->next == batch->end; });
-      if (queue_.empty()) return ended_.wait(lock, [&] { return running_ == 0; });
-      first = queue_.front();
-    }
-    wait(first);
-  }
-}
-
 void Preparation::abandon() noexcept {
   std::unique_lock lock(mutex_);
   for (const auto& batch : queue_) batch->next = batch->end;

@@ -27,8 +27,6 @@ class Preparation {
   Ticket begin(size_t count, std::function<void(size_t)> work);
   // Returns when that is done, and takes part in it; rethrows what was thrown first.
   void wait(const Ticket& ticket);
-  // Waits for everything.
-  void settle();
   // Nothing that has not begun will begin; returns when nothing runs.
   void abandon() noexcept;
 

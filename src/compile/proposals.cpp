@@ -162,6 +162,20 @@ std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winn
   return result;
 }
 
+size_t ownWinner(std::span<const Option* const> options, size_t winner) {
+  constexpr double kUseless = 2;  // times the winner's time
+  const auto& best = *options[winner];
+  if (!callsVendor(best.candidate.tactic)) return options.size();
+  std::vector<size_t> group;
+  for (size_t i = 0; i < options.size(); ++i) {
+    const auto& candidate = options[i]->candidate;
+    if (!callsVendor(candidate.tactic) && candidate.inputs == best.candidate.inputs &&
+        candidate.outputs == best.candidate.outputs && options[i]->seconds < kUseless * best.seconds)
+      group.push_back(i);
+  }
+  return group.empty() ? options.size() : bestOf(options, group);
+}
+
 size_t pitchedWinner(std::span<const Option* const> options, size_t winner) {
   const auto& best = options[winner]->candidate;
   std::vector<size_t> group;

@@ -44,6 +44,10 @@ std::vector<size_t> winners(std::span<const Option* const> options);
 // Those that can take the winner's place as they are, nearly as fast and measured, best first.
 std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winner);
 
+// The best measured one in the formats of a winner that calls a vendor's library which calls none; none:
+// options.size().
+size_t ownWinner(std::span<const Option* const> options, size_t winner);
+
 // The best one in the formats of the winner that lets other operands be pitched than it does; none: options.size().
 size_t pitchedWinner(std::span<const Option* const> options, size_t winner);
 

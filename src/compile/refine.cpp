@@ -15,7 +15,8 @@
 namespace tenon::compile {
 namespace {
 
-constexpr double kGain = 0.997;  // of the time as it is: what must be reached twice
+constexpr double kGain = 0.997;   // of the time as it is: what must be reached twice
+constexpr double kHidden = 3e-6;  // seconds that neighbours may hide of one launch; who is slower by more stays slower
 
 // Equal problems with equal choices.
 struct Group {
@@ -152,9 +153,11 @@ class Refiner {
       for (const auto id : group.nodes) steps.push_back(stepOf[id]);
       // Rivals of what stood there at first.
       const auto rivals = assignment_.choice[group.nodes[0]].rivals;
+      const double own = assignment_.choice[group.nodes[0]].seconds;
       size_t best = rivals.size();
       for (size_t r = 0; r < std::min(rivals.size(), effort_.rivals); ++r) {
         if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > effort_.seconds) break;
+        if (rivals[r].seconds > own + kHidden) break;  // and those behind it
         if (!offer(whole, group, steps, rivals[r])) continue;
         auto race = whole.race();
         last = race.present;

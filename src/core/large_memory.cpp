@@ -1,7 +1,12 @@
-// Allocation on large pages.
+// Allocation on large pages, and copies into them.
 #include "core/large_memory.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <thread>
 
 #include "core/platform/processor.h"
 
@@ -22,5 +27,30 @@ void* allocateLarge(size_t bytes) noexcept {
 }
 
 void freeLarge(void* memory) noexcept { std::free(memory); }
+
+void copyLarge(void* to, const void* from, size_t bytes) noexcept {
+  constexpr size_t kPiece = 2 * kLargePage;
+  constexpr size_t kMostThreads = 8;
+  const size_t pieces = (bytes + kPiece - 1) / kPiece;
+  std::atomic<size_t> next{0};
+  const auto copy = [&] {
+    for (size_t i = next++; i < pieces; i = next++) {
+      const size_t at = i * kPiece;
+      std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, std::min(kPiece, bytes - at));
+    }
+  };
+  std::thread others[kMostThreads - 1];
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const size_t most = std::min({pieces / 2, cores, kMostThreads});
+  try {
+    for (size_t i = 1; i < most; ++i) others[i - 1] = std::thread(copy);
+  } catch (const std::exception&) {
+    // As many threads as the system gives.
+  }
+  copy();
+  for (auto& thread : others) {
+    if (thread.joinable()) thread.join();
+  }
+}
 
 }  // namespace tenon

@@ -12,6 +12,8 @@ namespace tenon {
 // At least 64 bytes aligned; null where there is none. Freed by std::free.
 void* allocateLarge(size_t bytes) noexcept;
 void freeLarge(void* memory) noexcept;
+// As std::memcpy. What is large is copied by several threads: one does not reach what memory can give.
+void copyLarge(void* to, const void* from, size_t bytes) noexcept;
 
 // Elements that are made without a value are left as the memory is.
 template <typename T>

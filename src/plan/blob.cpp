@@ -1,8 +1,6 @@
 // Aligned memory with shared ownership.
 #include "plan/blob.h"
 
-#include <cstring>
-
 #include "core/error.h"
 #include "core/large_memory.h"
 
@@ -19,7 +17,7 @@ Blob Blob::allocate(size_t bytes) {
 
 Blob Blob::copyOf(std::span<const std::byte> bytes) {
   Blob blob = allocate(bytes.size());
-  if (!bytes.empty()) std::memcpy(blob.data(), bytes.data(), bytes.size());
+  copyLarge(blob.data(), bytes.data(), bytes.size());
   return blob;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,8 @@ FileFacts peek(std::span<const std::byte> start);
 LargeVector<std::byte> write(const Plan& plan);
 
 // Throws UserError that says what is wrong when the bytes are damaged or no sound plan. Constants point into the blob.
-Plan read(const Blob& blob);
+// Where `later` is given, the checksum of many constants is left to it: whoever reads calls it, if it is not empty,
+// before anybody gets what the constants are in. It throws as read() would.
+Plan read(const Blob& blob, std::function<void()>* later = nullptr);
 
 }  // namespace tenon::plan

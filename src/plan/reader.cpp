@@ -22,16 +22,28 @@ void checkZeros(std::span<const std::byte> file, uint64_t from, uint64_t to) {
 }
 
 // `at` is where the section must begin: sections follow one another without holes.
-void checkSection(std::span<const std::byte> file, const Section& section, uint64_t at, const char* what) {
+void checkPlace(std::span<const std::byte> file, const Section& section, uint64_t at, const char* what) {
   checkUser(section.offset == at, "plan: its section of {} begins at byte {}, expected {}", what, section.offset, at);
   checkUser(section.offset <= file.size() && section.bytes <= file.size() - section.offset,
             "plan: its section of {} ({} bytes at {}) reaches beyond the file of {} bytes", what, section.bytes,
             section.offset, file.size());
+}
+
+void checkBytes(std::span<const std::byte> file, const Section& section, const char* what) {
   checkUser(checksum(file.data() + section.offset, section.bytes) == section.checksum,
             "plan: its section of {} is damaged (checksum)", what);
 }
 
-Header checkFile(std::span<const std::byte> file) {
+void checkSection(std::span<const std::byte> file, const Section& section, uint64_t at, const char* what) {
+  checkPlace(file, section, at, what);
+  checkBytes(file, section, what);
+}
+
+constexpr uint64_t kManyConstants = 8 << 20;  // bytes, of which the checksum takes most of a millisecond
+
+// Without the checksum of the constants where there are many and somebody calls `later`.
+Header checkFile(const Blob& blob, std::function<void()>* later) {
+  const auto file = blob.view();
   const Header header = decode(file);
   checkUser(header.facts.fileBytes == file.size(), "plan: it has {} bytes, its header says {}{}", file.size(),
             header.facts.fileBytes, file.size() < header.facts.fileBytes ? "; the file is cut off" : "");
@@ -41,7 +53,12 @@ Header checkFile(std::span<const std::byte> file) {
   const uint64_t manifestEnd = header.manifest.offset + header.manifest.bytes;
   checkUser(alignSection(manifestEnd) <= file.size(), "plan: it ends within the padding after the manifest");
   checkZeros(file, manifestEnd, alignSection(manifestEnd));
-  checkSection(file, header.constants, alignSection(manifestEnd), "constants");
+  checkPlace(file, header.constants, alignSection(manifestEnd), "constants");
+  if (later != nullptr && header.constants.bytes >= kManyConstants) {
+    *later = [blob, section = header.constants] { checkBytes(blob.view(), section, "constants"); };
+  } else {
+    checkBytes(file, header.constants, "constants");
+  }
   checkSection(file, header.nativeCode, header.constants.offset + header.constants.bytes, "native code");
   checkUser(header.nativeCode.offset + header.nativeCode.bytes == file.size(),
             "plan: it goes on after its last section");
@@ -259,8 +276,8 @@ class ManifestReader {
 
 }  // namespace
 
-Plan read(const Blob& blob) {
-  const Header header = checkFile(blob.view());
+Plan read(const Blob& blob, std::function<void()>* later) {
+  const Header header = checkFile(blob, later);
   Plan plan = ManifestReader(blob, header).read();
   verify(plan);
   return plan;

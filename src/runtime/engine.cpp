@@ -2,6 +2,9 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
+#include <future>
 #include <map>
 
 #include "core/error.h"
@@ -20,8 +23,37 @@ std::shared_ptr<const Engine> fromVerified(plan::Plan plan, const PlanSource* so
       loadParts(std::move(plan), source, options.device, options.hostCodeAllowed, options.allocator, log));
 }
 
+bool isHost(std::string_view kind) {
+  const auto all = backends();
+  return std::any_of(all.begin(), all.end(), [&](Backend* backend) {
+    auto& device = backend->device();
+    return device.kind() == kind && device.isHost();
+  });
+}
+
+// What is left to check is checked beside the load where the device has copies of the constants; a host gives pages of
+// theirs back meanwhile. Damage is told of before whatever it has led to.
 std::shared_ptr<const Engine> fromSource(const PlanSource& source, const LoadOptions& options, Log& log) {
-  return fromVerified(plan::read(source.blob), &source, options, log);
+  std::function<void()> check;
+  auto plan = plan::read(source.blob, &check);
+  std::future<void> checked;
+  if (check != nullptr) {
+    if (isHost(options.device.empty() ? plan.target.device : options.device)) {
+      check();
+    } else {
+      checked = std::async(std::launch::async | std::launch::deferred, std::move(check));
+    }
+  }
+  std::shared_ptr<const Engine> engine;
+  std::exception_ptr failure;
+  try {
+    engine = fromVerified(std::move(plan), &source, options, log);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (checked.valid()) checked.get();
+  if (failure != nullptr) std::rethrow_exception(failure);
+  return engine;
 }
 
 // Fills `to`; a reader may give less than asked for.

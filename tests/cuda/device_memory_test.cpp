@@ -2,6 +2,7 @@
 // tables of kernels. Networks with the shapes of well-known ones, narrow and of few layers.
 #include "backends/cuda/driver/libraries.h"
 #include "cuda/loaded.h"
+#include "runtime/kept_memory.h"
 
 namespace tenon::test {
 namespace {
@@ -230,6 +231,36 @@ TEST_F(DeviceMemories, OfTablesOfManyShapes) {
   }
   EXPECT_TRUE(allocator.live.empty());
   EXPECT_EQ(allocator.strangers, 0);
+}
+
+// What is freed serves again while somebody keeps it, and no longer.
+TEST_F(OnGpu, DeviceMemoryIsKeptWhileABuildLasts) {
+  auto& device = backends::cuda::cudaDevice();
+  constexpr size_t kBytes = size_t{3} << 20;
+  const auto asked = [&](size_t bytes) {
+    const DriverCount count;
+    device.free(device.allocate(bytes, 256));
+    return count.count();
+  };
+  EXPECT_EQ(asked(kBytes), 1);
+  EXPECT_EQ(asked(kBytes), 1) << "nobody keeps it";
+  {
+    const runtime::KeepingMemory keeping(device);
+    EXPECT_EQ(asked(kBytes), 1);
+    EXPECT_EQ(asked(kBytes), 0);
+    EXPECT_EQ(asked(kBytes - kBytes / 16), 0) << "nearly as much";
+    EXPECT_EQ(asked(kBytes / 3), 1) << "most of the block would be lost";
+    EXPECT_EQ(asked(2 * kBytes), 1);
+    {
+      const runtime::KeepingMemory inner(device);
+      EXPECT_EQ(asked(kBytes), 0);
+    }
+    EXPECT_EQ(asked(kBytes), 0) << "the outer one still keeps it";
+    void* const both[] = {device.allocate(kBytes, 256), device.allocate(kBytes, 256)};
+    EXPECT_NE(both[0], both[1]);
+    for (void* one : both) device.free(one);
+  }
+  EXPECT_EQ(asked(kBytes), 1) << "it went back";
 }
 
 }  // namespace

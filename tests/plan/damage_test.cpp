@@ -37,6 +37,40 @@ TEST(PlanDamage, CutOffAtEveryByte) {
   EXPECT_THROW((void)read(Blob::copyOf(longer)), UserError);
 }
 
+// Many constants are checked by whoever reads, at a time of its choice; few at once.
+TEST(PlanDamage, ManyConstantsAreCheckedLater) {
+  constexpr int64_t kMany = 9 << 20;  // bytes
+  for (const bool many : {true, false}) {
+    test::HandPlan hand;
+    const int64_t count = many ? kMany / 4 : 16;
+    const std::vector<std::string> shape{fmt::format("{}", count)};
+    const int32_t x = hand.input("x", DataType::kF32, shape);
+    const int32_t y = hand.output("y", DataType::kF32, shape);
+    const int32_t c =
+        hand.constant<float>(DataType::kF32, {count}, std::vector<float>(static_cast<size_t>(count), 1.5f));
+    hand.step("add", test::pointwise("add(x0,x1)"), {x, c}, {y});
+    const auto good = write(hand.finish());
+    std::function<void()> later;
+    (void)read(Blob::copyOf(good), &later);
+    EXPECT_EQ(later != nullptr, many);
+    if (later != nullptr) {
+      EXPECT_NO_THROW(later());
+    }
+    const Blob bad = Blob::copyOf(good);
+    const auto& constants = decode(good).constants;
+    bad.data()[constants.offset + constants.bytes / 2] ^= std::byte{1};
+    EXPECT_THROW((void)read(bad), UserError) << "nobody checks later";
+    later = nullptr;
+    if (!many) {
+      EXPECT_THROW((void)read(bad, &later), UserError);
+      continue;
+    }
+    (void)read(bad, &later);
+    ASSERT_NE(later, nullptr);
+    EXPECT_THROW(later(), UserError);
+  }
+}
+
 TEST(PlanDamage, ForeignBytes) {
   const std::string foreign = "ftrt and a lot of other bytes of another engine" + std::string(1000, 'x');
   EXPECT_THROW((void)read(Blob::copyOf(std::as_bytes(std::span(foreign)))), UserError);

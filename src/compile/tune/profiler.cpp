@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "compile/tune/packed_operands.h"
 #include "compile/tune/result_check.h"
@@ -75,9 +76,11 @@ class GuardedBuffer {
   char* base_ = nullptr;
 };
 
+constexpr size_t kPattern = size_t{1} << 20;
+
 // Beyond a megabyte it repeats.
 std::vector<char> testData(DataType dtype, size_t size, uint64_t seed, int64_t below) {
-  std::vector<char> bytes(std::min(size, size_t{1} << 20));
+  std::vector<char> bytes(std::min(size, kPattern));
   fillWithTestData(dtype, bytes.data(), static_cast<int64_t>(bytes.size()) * 8 / bits(dtype), seed, below);
   return bytes;
 }
@@ -247,7 +250,12 @@ class DeviceProfiler final : public Profiler {
     const auto bytes = storageBytes(desc.dtype, desc.dims, format);
     auto buffer = std::make_unique<GuardedBuffer>(device_, bytes);
     const auto random = [&] {
-      if (bytes > 0) buffer->fill(testData(desc.dtype, bytes, index, integersBelow(problem, index)));
+      if (bytes == 0) return;
+      const auto below = integersBelow(problem, index);
+      if (bytes < kPattern) return buffer->fill(testData(desc.dtype, bytes, index, below));
+      auto& pattern = patterns_[{desc.dtype, index, below}];
+      if (pattern.empty()) pattern = testData(desc.dtype, bytes, index, below);
+      buffer->fill(pattern);
     };
     if (desc.constant != nullptr && (device_.isHost() || format == Layout::kLinear)) {
       buffer->write(desc.constant->view().data);
@@ -357,8 +365,9 @@ class DeviceProfiler final : public Profiler {
   std::vector<std::map<Layout, std::unique_ptr<GuardedBuffer>>> inputs_;
   std::vector<std::unique_ptr<GuardedBuffer>> outputs_;
   PackedOperands packed_;
-  std::map<const void*, std::unique_ptr<Rotation>> rotations_;  // by what they are copies of
-  size_t cacheBytes_ = 0;                                       // 0: nobody says, and nothing is rotated
+  std::map<std::tuple<DataType, size_t, int64_t>, std::vector<char>> patterns_;  // of large inputs
+  std::map<const void*, std::unique_ptr<Rotation>> rotations_;                   // by what they are copies of
+  size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
 };
 
 }  // namespace

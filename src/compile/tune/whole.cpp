@@ -22,7 +22,7 @@ constexpr double kTurnSeconds = 4e-3;  // of the executions between two changes 
 constexpr int kTurns = 4;              // of each version in a race
 constexpr int kFewest = 4;             // executions of a turn
 constexpr int kMost = 40;
-constexpr double kBehind = 1.01;  // of the present version: what is offered loses, and no more turns are needed
+constexpr double kBehind = 1.004;  // of the present version: what is offered loses, and no more turns are needed
 
 }  // namespace
 

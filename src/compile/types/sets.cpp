@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compile/proposals.h"
 #include "compile/types/casts.h"
 #include "core/error.h"
 #include "ops/op/cache_update.h"
@@ -174,10 +175,14 @@ graph::ConstantPtr halfConstant(const graph::ConstantPtr& constant, DataType hal
   auto* bits = to.view().as<uint16_t>();
   const int64_t count = from.count();
   const auto limit = static_cast<float>(kGreatestHalf);
-  for (int64_t i = 0; i < count; ++i) {
-    const float held = std::isinf(values[i]) ? values[i] : std::clamp(values[i], -limit, limit);
-    bits[i] = half == DataType::kBF16 ? floatToBfloat(values[i]) : floatToHalf(held);
-  }
+  constexpr int64_t kPiece = 1 << 17;  // for a thread: weights are many millions
+  inParallel(static_cast<size_t>((count + kPiece - 1) / kPiece), [&](size_t piece) {
+    const int64_t first = static_cast<int64_t>(piece) * kPiece;
+    for (int64_t i = first; i < std::min(first + kPiece, count); ++i) {
+      const float held = std::isinf(values[i]) ? values[i] : std::clamp(values[i], -limit, limit);
+      bits[i] = half == DataType::kBF16 ? floatToBfloat(values[i]) : floatToHalf(held);
+    }
+  });
   return graph::Constant::own(std::move(to));
 }
 

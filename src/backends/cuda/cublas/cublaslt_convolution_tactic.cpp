@@ -1,5 +1,5 @@
 // Pointwise (1x1) convolutions of channels-last tensors as matmuls, with the epilogues that cuBLASLt has.
-#include "backends/cuda/cublas/blas_matmul.h"
+#include "backends/cuda/cublas/blas_first_use.h"
 #include "backends/cuda/cublas/point_convolution.h"
 #include "backends/cuda/tactics/tactic_util.h"
 
@@ -68,6 +68,14 @@ class PointTactic final : public compile::Tactic {
     const Matrices matrices(*problem.op.as<ops::Convolution>(), problem);
     const auto shape = blasShape(matrices.point().product, matrices.shapes());
     return {"cuda", "cublaslt_convolution", 1, problem.op.text(), candidate.variant + ";" + shape.text(), -1};
+  }
+  void prepare(const Problem& problem, std::span<const Candidate> candidates) const override {
+    const Matrices matrices(*problem.op.as<ops::Convolution>(), problem);
+    const auto shape = blasShape(matrices.point().product, matrices.shapes());
+    for (const auto& candidate : candidates) {
+      const auto choice = BlasChoice::parse(candidate.variant);
+      useBlasFirst(shape, *matrices.epilogue(), choice.tf32, choice.algorithm);
+    }
   }
   int rank(const Problem&, const Candidate&) const override { return 11; }
 };

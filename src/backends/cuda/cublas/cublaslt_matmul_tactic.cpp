@@ -1,9 +1,10 @@
 // When the matmul of cuBLASLt can be used: one candidate per algorithm of its heuristic, and as many more as the
 // problem asks for.
-#include "backends/cuda/cublas/blas_matmul.h"
+#include "backends/cuda/cublas/blas_first_use.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/movement/strided_copy.h"
 #include "backends/cuda/kernels/pointwise/pointwise_code.h"
+#include "backends/cuda/tactics/mma90_tactic.h"
 #include "backends/cuda/tactics/tactic_util.h"
 #include "core/error.h"
 
@@ -41,6 +42,7 @@ class MatMulTactic final : public compile::Tactic {
     if (!blasLt().missing.empty()) return no("{}", blasLt().missing);
     const LinearOperands operands(problem);
     if (const auto refusal = blasRefusal(*op, operands.shapes); !refusal.empty()) return no("{}", refusal);
+    if (isForOwnProducts(problem, true)) return no("cuda.mma90_matmul is faster");
     if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(2), problem.outputs[0].dims)) return yes();
     return {generatedRefusal(*op, problem.outputs[0].dtype)};
   }
@@ -80,6 +82,17 @@ class MatMulTactic final : public compile::Tactic {
     if (op.epilogue.empty() || choice.whole) return {};
     const auto type = problem.outputs[0].dtype;
     return compile(pointwiseSource(op.epilogue, epilogueTypes(op, type), type), computeCapability());
+  }
+  void prepare(const Problem& problem, std::span<const Candidate> candidates) const override {
+    const auto& op = *problem.op.as<ops::MatMul>();
+    const LinearOperands operands(problem);
+    const auto extras = operands.shapes.inputs.subspan(2);
+    for (const auto& candidate : candidates) {
+      const auto choice = BlasChoice::parse(candidate.variant);
+      const auto epilogue = choice.whole ? matchEpilogue(op.epilogue, extras, problem.outputs[0].dims) : BlasEpilogue();
+      if (epilogue && !choice.parted)
+        useBlasFirst(blasShape(op, operands.shapes), *epilogue, choice.tf32, choice.algorithm);
+    }
   }
   int rank(const Problem&, const Candidate& candidate) const override {
     return candidate.variant.rfind("bare", 0) == 0 ? 12 : candidate.variant.rfind("parted", 0) == 0 ? 9 : 10;

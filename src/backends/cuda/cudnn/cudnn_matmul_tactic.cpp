@@ -14,7 +14,6 @@ using compile::Problem;
 using compile::Support;
 
 constexpr size_t kMost = 8;
-constexpr size_t kMostBesideOwn = 2;  // each is compiled, and products by warpgroups have any epilogue
 
 class CudnnMatMulTactic final : public compile::Tactic {
  public:
@@ -24,12 +23,13 @@ class CudnnMatMulTactic final : public compile::Tactic {
   Support supports(const Problem& problem) const override {
     const auto* op = problem.op.as<ops::MatMul>();
     if (op == nullptr) return no("it computes matmul");
-    if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     const LinearOperands operands(problem);
     if (matchEpilogue(op->epilogue, operands.shapes.inputs.subspan(std::min<size_t>(2, operands.shapes.inputs.size())),
                       problem.outputs[0].dims)) {
       return no("cuBLASLt has this epilogue");
     }
+    if (isForOwnProducts(problem, false)) return no("cuda.mma90_matmul is faster");
+    if (!dnn::library().missing.empty()) return no("{}", dnn::library().missing);
     return {dnn::productRefusal(*op, operands.shapes)};
   }
   std::vector<Candidate> candidates(const Problem& problem) const override {
@@ -37,8 +37,7 @@ class CudnnMatMulTactic final : public compile::Tactic {
     const LinearOperands operands(problem);
     try {
       const auto graph = dnn::productGraph(dnn::Chip::here(), *problem.op.as<ops::MatMul>(), operands.shapes);
-      const size_t most = hasOwnProducts(problem) && problem.more == 0 ? kMostBesideOwn : kMost;
-      for (auto& engine : graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, most)) {
+      for (auto& engine : graph.graph.propose(dnn::HeuristicMode::kA, dnn::Math::kAny, kMost)) {
         result.push_back(compile::rowMajor(name(), problem));
         result.back().variant = dnn::Choice{dnn::Fusion::kWhole, dnn::Math::kAny, std::move(engine)}.text();
       }

@@ -8,12 +8,14 @@
 
 #include "backends/cuda/cudnn/cudnn_requirement.h"
 #include "backends/cuda/driver/compiler.h"
+#include "backends/cuda/driver/kept_blocks.h"
 #include "backends/cuda/driver/libraries.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "runtime/branching.h"
 #include "runtime/device_cache.h"
 #include "runtime/half_precision.h"
+#include "runtime/kept_memory.h"
 #include "runtime/recording.h"
 #include "runtime/stream_facts.h"
 
@@ -170,6 +172,7 @@ class CudaDevice final : public runtime::Device,
                          public runtime::Recorder,
                          public runtime::DeviceCache,
                          public runtime::Branching,
+                         public runtime::KeptMemory,
                          public runtime::StreamFacts {
  public:
   std::string kind() const override { return "cuda"; }
@@ -186,15 +189,19 @@ class CudaDevice final : public runtime::Device,
 
   void* allocate(size_t bytes, size_t) override {  // the driver aligns to 256 bytes and more
     makeCurrent();
-    CUdeviceptr pointer = 0;
-    if (driver().memAlloc(&pointer, std::max<size_t>(bytes, 1)) != CUDA_SUCCESS)
-      throw OutOfMemory("cannot allocate {} bytes of GPU memory", bytes);
-    return reinterpret_cast<void*>(pointer);
+    void* const pointer = blocks_.allocate(bytes);
+    if (pointer == nullptr) throw OutOfMemory("cannot allocate {} bytes of GPU memory", bytes);
+    return pointer;
   }
   void free(void* pointer) noexcept override {
     if (pointer == nullptr) return;
     driver().contextSetCurrent(gpu().context);
-    driver().memFree(address(pointer));
+    blocks_.free(pointer);
+  }
+  void keep() override { blocks_.keep(); }
+  void letGo() noexcept override {
+    driver().contextSetCurrent(gpu().context);
+    blocks_.letGo();
   }
 
   void submit(runtime::StreamHandle, void (*work)(void*), void* argument, void (*release)(void*)) override {
@@ -278,6 +285,9 @@ class CudaDevice final : public runtime::Device,
     check(driver().eventElapsedTime(&milliseconds, start.get(), stop.get()), "cuEventElapsedTime");
     return static_cast<double>(milliseconds) * 1e-3;
   }
+
+ private:
+  KeptBlocks blocks_;
 };
 
 }  // namespace

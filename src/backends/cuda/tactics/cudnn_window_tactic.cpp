@@ -47,29 +47,30 @@ bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
   return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
 }
 
-bool isTakenBy(std::string_view name, const Problem& problem) {
-  for (const auto* tactic : compile::tacticsOf("cuda")) {
-    if (tactic->name() == name) return static_cast<bool>(tactic->supports(problem));
-  }
-  return false;
-}
-
-// Whether a convolution of halves may be our own product by warpgroups.
-bool hasOwnProduct(const Problem& problem) {
+// Whether our product by warpgroups takes it, where not everything is tried.
+bool isOwnProduct(const Problem& problem) {
   return hasOwnProducts(problem) && problem.more == 0 && bits(problem.inputs[0].dtype) == 16 &&
          isTakenBy("cuda.mma90_convolution", problem);
 }
 
 // Whether our own kernels are faster than any engine, of which each takes cuDNN as long as a kernel takes NVRTC, or a
-// second where it compiles. At batch 1 (H200) the first engine was 1.35 times as slow as our best kernel, and more, of
-// 113 such measurements of resnet50, mobilenet_v3_large and efficientnet_b0, the best of thirteen 1.15 of the latter's
-// 45; of 24 depthwise ones of the two last networks two were as fast within 2 %.
+// second where it compiles, and which a plan with one of them opens cuDNN for: a tenth of a second. On an H200: of 113
+// measurements of products at batch 1 the first engine was 1.35 times as slow as our best kernel, and more. Of 55
+// convolutions of points of resnet50 (batch 32 and 128), mobilenet_v3_large (128) and deeplabv3_resnet50 (8) one engine
+// gained 2 % of one, those behind residual sums lost 16 % at least; of 26 with larger windows four gained 1 to 8 %. Of
+// depthwise ones the best engine took 1.24 to 2.5 times as long, of four first convolutions 1.6 to 3.2.
 bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
-  constexpr int64_t kFew = int64_t{1} << 28;           // multiply-adds
-  constexpr int64_t kFewDepthwise = int64_t{1} << 23;  // likewise
-  if (!isDepthwise(op, problem)) return multiplyAdds(op, problem) < kFew && hasOwnProduct(problem);
-  return multiplyAdds(op, problem) < kFewDepthwise && hasOwnProducts(problem) && problem.more == 0 &&
-         bits(problem.inputs[0].dtype) == 16 && isTakenBy("cuda.depthwise_convolution", problem);
+  constexpr int64_t kFewOfWindows = int64_t{1} << 28;  // multiply-adds
+  constexpr int64_t kFew = int64_t{1} << 34;           // likewise
+  constexpr int64_t kFewDepthwise = int64_t{1} << 31;  // likewise
+  if (!hasOwnProducts(problem) || problem.more != 0 || bits(problem.inputs[0].dtype) != 16) return false;
+  const int64_t work = multiplyAdds(op, problem);
+  if (isDepthwise(op, problem)) return work < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem);
+  if (isTakenBy("cuda.image_convolution", problem)) return true;
+  const auto& w = problem.inputs[1].dims;
+  const bool isReadyMade = op.wholeEpilogue().instructions.size() <= kReadyMade && problem.inputs.size() <= 3;
+  const bool isWindow = w.count(2, w.rank) > 1 && isReadyMade;
+  return work < (isWindow ? kFewOfWindows : kFew) && isOwnProduct(problem);
 }
 
 // Of the engines that are compiled. Of 29 convolutions of mobilenet_v3_large and efficientnet_b0 at batch 1 none was as
@@ -112,6 +113,7 @@ std::string wholeRefusal(const ops::ScalarExpr& epilogue, const Problem& problem
 }  // namespace
 
 compile::Support windowSupport(const dnn::WindowOp& op, const Problem& problem) {
+  if (isForOwnKernels(op, problem)) return compile::no("kernels of our own are faster");
   if (!dnn::library().missing.empty()) return compile::no("{}", dnn::library().missing);
   std::vector<runtime::TensorShape> inputs;
   std::vector<runtime::TensorShape> outputs;
@@ -136,10 +138,12 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const bool half = type != DataType::kF32;
   const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
-  if (isForOwnKernels(op, problem)) return result;
+  const bool besideOwn = isOwnProduct(problem);
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
   for (const Layout format : {Layout::kChannelsLast, Layout::kLinear}) {
     if (!hasFormat(problem, format) || (flat && format != Layout::kLinear)) continue;
+    // Beside our products engines of rows were 2 to 8 times as slow, bare ones slower than fused ones.
+    if (besideOwn && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) continue;
     const auto formats = formatsOf(tactic, problem, format);
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
@@ -172,7 +176,7 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     };
     const bool fused = compiled > 0 && wholeRefusal(epilogue, problem).empty() && ask(Fusion::kWhole) > 0;
     if (fused || compiled == 0) most = std::min(most, kMostBare);
-    if (!epilogue.empty() && bareRefusal(epilogue, type).empty()) ask(Fusion::kBare);
+    if (!epilogue.empty() && bareRefusal(epilogue, type).empty() && !(besideOwn && fused)) ask(Fusion::kBare);
   }
   return result;
 }

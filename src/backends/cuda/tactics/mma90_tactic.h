@@ -12,6 +12,10 @@ constexpr int kMma90Rank = 13;  // behind the vendor's products where nothing is
 
 // Whether products by warpgroups, which have any epilogue, may be candidates beside those of a library.
 bool hasOwnProducts(const compile::Problem& problem);
+// Whether a product of halves is one that ours were faster for, whatever a library proposed, in a build of the usual
+// level: then the library is not asked. On an H200: of few rows that cuBLASLt's epilogues stand behind, and with other
+// epilogues all.
+bool isForOwnProducts(const compile::Problem& problem, bool isEpilogueOfBlas);
 // `shapes`: of the product.
 compile::Support mma90Support(const ops::MatMul& op, const runtime::Shapes& shapes, const compile::Problem& problem);
 std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma90Weights& weights,

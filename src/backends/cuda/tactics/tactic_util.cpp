@@ -18,4 +18,11 @@ std::vector<DataType> inputTypes(const compile::Problem& problem) {
   return types;
 }
 
+bool isTakenBy(std::string_view tactic, const compile::Problem& problem) {
+  for (const auto* one : compile::tacticsOf("cuda")) {
+    if (one->name() == tactic) return static_cast<bool>(one->supports(problem));
+  }
+  return false;
+}
+
 }  // namespace tenon::backends::cuda

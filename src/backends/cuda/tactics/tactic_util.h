@@ -26,5 +26,7 @@ struct LinearOperands {
 };
 
 std::vector<DataType> inputTypes(const compile::Problem& problem);
+// Whether the tactic of that name supports the problem.
+bool isTakenBy(std::string_view tactic, const compile::Problem& problem);
 
 }  // namespace tenon::backends::cuda
