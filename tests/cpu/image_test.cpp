@@ -167,7 +167,7 @@ TEST(Convolution, ConstantsOfTheSizeOfTheResult) {
   output %y
 })g";
   EXPECT_EQ(runEach(graph, "convolution", {"cpu.convolution", "cpu.winograd"}), 0);
-  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 1);
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), kOfOneDnn);
 }
 
 TEST(Convolution, VolumesOfOneChannelWithAnOperandPerChannel) {
@@ -180,7 +180,7 @@ TEST(Convolution, VolumesOfOneChannelWithAnOperandPerChannel) {
   %y : f32[2,3,2,1,7] = convolution{strides=[2,3,1] dilations=[2,1,2] prePadding=[1,0,2] postPadding=[1,0,2] hasBias=true epilogue="mul(x0,x1);add(t0,x2)"}(%x, %w, %b, %e, %f) "c"
   output %y
 })g";
-  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), 1);
+  EXPECT_EQ(runEach(graph, "convolution", {"cpu.dnnl_convolution"}), kOfOneDnn);
 }
 
 TEST(Convolution, ImagesWithoutElements) {

@@ -59,7 +59,7 @@ bool foldOne(Graph& graph, NodeId id) {
 
 }  // namespace
 
-int pass_fold_shuffle(Graph& graph, const Options& options) {
+int pass_fold_shuffle(Graph& graph, const Options&) {
   return editOnce(graph, [&](NodeId id) { return foldOne(graph, id); });
 }
 

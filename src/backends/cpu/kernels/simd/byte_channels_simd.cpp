@@ -20,12 +20,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace byte_channels {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 constexpr int kParts = 4;
 constexpr float kBound = 1024;  // beyond it all results of 8 bits saturate, whatever the zero point
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 using namespace saturation;
 

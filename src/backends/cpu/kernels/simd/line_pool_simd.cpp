@@ -49,7 +49,7 @@ struct MaximumOrNan : Maximum {
   }
   template <typename T>
   static HWY_INLINE T one(T a, T b) {
-    return b > a || b != b ? b : a;
+    return b > a || b != b ? b : a;  // NOLINT(misc-redundant-expression): NaN is not itself
   }
 };
 struct Sum {
@@ -166,7 +166,7 @@ bool joinOf(const void* const* from, Count rowCount, T* out, size_t count) {
   for (; i < count; ++i) {
     T joined = rows[0][i];
     for (size_t r = 1; r < rows.count; ++r) joined = Each::one(joined, rows[r][i]);
-    hasNan = hasNan || joined != joined;
+    hasNan = hasNan || joined != joined;  // NOLINT(misc-redundant-expression): NaN is not itself
     out[i] = joined;
   }
   return hasNan;

@@ -52,7 +52,7 @@ HWY_INLINE void divideVector(const float* HWY_RESTRICT x, float scale, double ze
   hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElseZero(isNumber, moved)), narrow, out);
 }
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
 using namespace saturation;
 

@@ -32,8 +32,10 @@ HWY_INLINE T selected(bool takes, T b, T a) {
 // Integers wrap; NaN wins, and stays.
 template <ReduceOp kOp, typename T>
 HWY_INLINE T combined(T a, T b) {
-  if constexpr (kOp == ReduceOp::kMax) return selected((b > a) | (b != b), b, a);
-  if constexpr (kOp == ReduceOp::kMin) return selected((b < a) | (b != b), b, a);
+  if constexpr (kOp == ReduceOp::kMax)
+    return selected((b > a) | (b != b), b, a);  // NOLINT(misc-redundant-expression): NaN is not itself
+  if constexpr (kOp == ReduceOp::kMin)
+    return selected((b < a) | (b != b), b, a);  // NOLINT(misc-redundant-expression): NaN is not itself
   if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     const auto x = static_cast<Unsigned>(a);

@@ -29,7 +29,7 @@ HWY_INLINE int32_t keyOf(T value, bool largest) {
   if constexpr (std::is_same_v<T, float>) {
     const auto bits = std::bit_cast<int32_t>(value + 0.f);  // no zero below another
     const int32_t number = bits ^ ((bits >> 31) & 0x7fffffff);
-    order = value != value ? 0x7fffffff : number;
+    order = value != value ? 0x7fffffff : number;  // NOLINT(misc-redundant-expression): NaN is not itself
   } else {
     order = static_cast<int32_t>(value);
   }
