@@ -78,7 +78,7 @@ Term aligned(const Term& vector, int64_t rank) { return {vector.writer(), vector
 
 Term layerNorm(const Term& x, const Term& scale, const std::optional<Term>& bias, float epsilon) {
   NetworkWriter& writer = x.writer();
-  const Term zero = bias ? *bias : scale.number(0).expand(scale.shape());
+  const Term zero = bias ? *bias : scale.number(0).expand({scale.dim(0)});
   auto* made = writer.network().addNormalization(writer.tensor(x), writer.tensor(aligned(scale, x.rank())),
                                                  writer.tensor(aligned(zero, x.rank())),
                                                  1u << static_cast<uint32_t>(x.rank() - 1));
