@@ -37,8 +37,11 @@ void KeptBlocks::letGo() noexcept {
 
 void* KeptBlocks::allocate(size_t bytes) {
   bytes = std::max<size_t>(bytes, 1);
-  const std::lock_guard lock(mutex_);
-  if (keepers_ == 0) return fromDriver(bytes);
+  std::unique_lock lock(mutex_);
+  if (keepers_ == 0) {
+    lock.unlock();
+    return fromDriver(bytes);
+  }
   const size_t rounded = roundedSize(bytes);
   void* pointer = take(rounded);
   if (pointer != nullptr) return pointer;
@@ -52,10 +55,11 @@ void* KeptBlocks::allocate(size_t bytes) {
 }
 
 void KeptBlocks::free(void* pointer) noexcept {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto known = sizes_.find(pointer);
   if (known == sizes_.end() || keepers_ == 0) {
     if (known != sizes_.end()) sizes_.erase(known);
+    lock.unlock();  // the driver may wait for the device
     driver().memFree(address(pointer));
     return;
   }
