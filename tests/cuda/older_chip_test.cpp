@@ -6,6 +6,16 @@
 namespace tenon::test {
 namespace {
 
+// A GPU has nothing of a newer one: the setting is refused, not ignored.
+TEST(NewerChip, IsRefusedByName) {
+  const char* asked = std::getenv("TENON_CUDA_CAPABILITY");
+  if (asked == nullptr || std::string_view(asked) != "999") GTEST_SKIP() << "TENON_CUDA_CAPABILITY is not 999";
+  const auto& reason = backends::cuda::unavailableReason();
+  if (reason.starts_with("no CUDA driver")) GTEST_SKIP() << reason;
+  EXPECT_NE(reason.find("TENON_CUDA_CAPABILITY is 999, expected at most that of the GPU, "), std::string::npos)
+      << reason;
+}
+
 class OlderChip : public OnGpu {
  protected:
   void SetUp() override {

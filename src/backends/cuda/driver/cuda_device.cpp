@@ -62,6 +62,9 @@ const Gpu& gpu() {
       g->capability = 10 * major + minor;
       // As if it were an older chip, so that its kernels can be tested on a newer one.
       const auto asked = numberSetting("TENON_CUDA_CAPABILITY");
+      if (asked && *asked > g->capability)
+        g->reason =
+            fmt::format("TENON_CUDA_CAPABILITY is {}, expected at most that of the GPU, {}", *asked, g->capability);
       g->translates = asked && *asked < g->capability;
       if (g->translates) g->capability = static_cast<int>(*asked);
     }
