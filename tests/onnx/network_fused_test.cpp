@@ -107,25 +107,19 @@ TEST(Fused, RowsOfPackedTables) {
       expectNear(runModel(maker, {{0}}).at(0), expected);
     }
   }
-  expectRefused("3 scales of blocks of 4 for 8 columns; expected whole blocks", [](ModelMaker& maker) {
-    maker.initializer("table", {2, 4}, 2).set_raw_data(std::string(8, '\x12'));
-    maker.floats("scales", {2, 3}, Reals(6, 1));
-    maker.input("rows", {1}, 7);
-    auto& gather = maker.node("GatherBlockQuantized", {"table", "rows", "scales"}, {"y"});
-    gather.set_domain(kDomain);
-    ModelMaker::set(gather, "block_size", int64_t{4});
-    maker.output("y");
-  });
-  expectRefused("bits = 4, block_size = 128, gather_axis = 1, quantize_axis = 1; expected bytes",
-                [](ModelMaker& maker) {
-                  maker.initializer("table", {2, 4}, 2).set_raw_data(std::string(8, '\x12'));
-                  maker.floats("scales", {2, 1}, Reals(2, 1));
-                  maker.input("rows", {1}, 7);
-                  auto& gather = maker.node("GatherBlockQuantized", {"table", "rows", "scales"}, {"y"});
-                  gather.set_domain(kDomain);
-                  ModelMaker::set(gather, "gather_axis", int64_t{1});
-                  maker.output("y");
-                });
+  const auto refused = [](const char* message, int64_t scales, const char* attribute, int64_t value) {
+    expectRefused(message, [&](ModelMaker& maker) {
+      maker.initializer("table", {2, 4}, 2).set_raw_data(std::string(8, '\x12'));
+      maker.floats("scales", {2, scales}, Reals(static_cast<size_t>(2 * scales), 1));
+      maker.input("rows", {1}, 7);
+      auto& gather = maker.node("GatherBlockQuantized", {"table", "rows", "scales"}, {"y"});
+      gather.set_domain(kDomain);
+      ModelMaker::set(gather, attribute, value);
+      maker.output("y");
+    });
+  };
+  refused("3 scales of blocks of 4 for 8 columns; expected whole blocks", 3, "block_size", 4);
+  refused("bits = 4, block_size = 128, gather_axis = 1, quantize_axis = 1; expected bytes", 1, "gather_axis", 1);
 }
 
 // One head of width 1 whose query is 1: keys are scores, and a further score takes part in the sum of the softmax.

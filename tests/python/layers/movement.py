@@ -41,7 +41,7 @@ def shuffle(draw):
     def build(network, tensors):
         made = network.add_shuffle(tensors["x"])
         made.first_transpose, made.second_transpose = trt.Permutation(before), trt.Permutation(after)
-        made.zero_is_placeholder = copies
+        made.zero_is_placeholder = copies  # the name that TensorRT gives it
         made.reshape_dims = tuple(written)
         values = given(draw, network, tensors, how, "target", written, index)
         if values is not None:
