@@ -1,6 +1,7 @@
 // What cuDNN proposes for convolutions, asked for a chip that is described and not there; and the text forms.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -131,6 +132,31 @@ INSTANTIATE_TEST_SUITE_P(
              Layout::kChannelsLast,
              {{1, 16, 8, 20, 20}, {32, 16, 3, 3, 3}, {32}}}),
     [](const auto& info) { return info.param.name; });
+
+// Of deconvolutions of halves the engine of last resort adds them up in halves, by as many threads as there are taps.
+TEST(Cudnn, NoEngineAddsUpInHalves) {
+  if (!dnn::library().missing.empty()) GTEST_SKIP() << dnn::library().missing;
+  if (dnn::library().version < 91100)
+    GTEST_SKIP() << "cuDNN " << dnn::library().version << " plans for no described chip";
+  const auto chip = dnn::Chip::described(kHopper);
+  size_t engines = 0;
+  for (const auto type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
+    const Case c{"", "deconvolution{strides=[2,2]}", type, Layout::kChannelsLast, {{1, 64, 28, 28}, {64, 32, 2, 2}}};
+    std::vector<TensorShape> inputs;
+    std::vector<TensorShape> outputs;
+    const auto shapes = shapesOf(c, inputs, outputs);
+    const auto made = dnn::windowGraph(chip, dnn::windowOp(ops::Operator::parse(c.op)), shapes, dnn::Fusion::kBare);
+    for (const auto mode : {dnn::HeuristicMode::kA, dnn::HeuristicMode::kFallback}) {
+      for (const auto& choice : made.graph.propose(mode, dnn::Math::kAny, 16)) {
+        const auto notes = made.graph.notesOf(choice);
+        EXPECT_EQ(std::count(notes.begin(), notes.end(), dnn::NumericalNote::kReducedPrecisionReduction), 0)
+            << name(type) << " " << choice.text();
+        ++engines;
+      }
+    }
+  }
+  EXPECT_GT(engines, 0u);
+}
 
 // Products with rare epilogues are compiled at run time, for which the heuristics want the CUDA driver's
 // library: without it they propose nothing, and the graphs are only made.

@@ -27,7 +27,9 @@ std::vector<std::pair<int64_t, int64_t>> runsOf(int64_t count, DataType dtype) {
   return runs;
 }
 
-class Scratch {
+}  // namespace
+
+class ResultCheck::Scratch {
  public:
   Scratch(runtime::Device& device, size_t bytes)
       : device_(device), data_(device.allocate(std::max<size_t>(bytes, 1), 256)) {}
@@ -41,7 +43,11 @@ class Scratch {
   void* data_;
 };
 
-}  // namespace
+// Of one output: the whole on the device, or a part on the host.
+struct ResultCheck::Expected {
+  std::unique_ptr<Scratch> whole;
+  std::vector<std::byte> sample;
+};
 
 struct ResultCheck::Converter {
   plan::KernelRecord record;
@@ -51,9 +57,12 @@ struct ResultCheck::Converter {
   std::unique_ptr<Scratch> workspace;
 };
 
-ResultCheck::ResultCheck(runtime::Device& device, Log& log) : device_(device), log_(log) {}
+ResultCheck::ResultCheck(runtime::Device& device, Log& log)
+    : device_(device), distances_(dynamic_cast<runtime::TensorDistances*>(&device)), log_(log) {}
 
 ResultCheck::~ResultCheck() = default;
+
+bool ResultCheck::expects() const { return !expected_.empty(); }
 
 void ResultCheck::clear() {
   expected_.clear();
@@ -104,46 +113,92 @@ bool ResultCheck::convert(const TensorDesc& tensor, Layout from, Layout to, cons
   return true;
 }
 
-bool ResultCheck::sample(const TensorDesc& tensor, Layout format, const void* data, std::vector<std::byte>& into) {
-  std::unique_ptr<Scratch> linear;
-  if (format != Layout::kLinear) {
-    linear = std::make_unique<Scratch>(device_, storageBytes(tensor.dtype, tensor.dims, Layout::kLinear));
-    if (!convert(tensor, format, Layout::kLinear, data, linear->data())) return false;
-    data = linear->data();
-  }
+const void* ResultCheck::linear(const TensorDesc& tensor, Layout format, const void* data,
+                                std::unique_ptr<Scratch>& memory) {
+  if (format == Layout::kLinear) return data;
+  memory = std::make_unique<Scratch>(device_, storageBytes(tensor.dtype, tensor.dims, Layout::kLinear));
+  return convert(tensor, format, Layout::kLinear, data, memory->data()) ? memory->data() : nullptr;
+}
+
+std::vector<std::byte> ResultCheck::sample(const TensorDesc& tensor, const void* data) {
   const auto runs = runsOf(tensor.dims.count(), tensor.dtype);
   size_t total = 0;
   for (const auto& [first, length] : runs) total += bytesOf(tensor.dtype, length);
-  into.resize(total);
+  std::vector<std::byte> result(total);
   size_t at = 0;
   for (const auto& [first, length] : runs) {
     const auto bytes = bytesOf(tensor.dtype, length);
-    device_.copy(into.data() + at, static_cast<const std::byte*>(data) + bytesOf(tensor.dtype, first), bytes,
+    device_.copy(result.data() + at, static_cast<const std::byte*>(data) + bytesOf(tensor.dtype, first), bytes,
                  runtime::CopyKind::kDeviceToHost, nullptr);
     at += bytes;
   }
   device_.synchronize(nullptr);
-  return true;
+  return result;
+}
+
+// Whether a copy of the whole serves later comparisons.
+bool ResultCheck::keepWhole(const TensorDesc& tensor, Layout format, const void* data, Expected& expected) {
+  if (distances_ == nullptr || !distances_->measures(tensor.dtype)) return false;
+  try {
+    expected.whole = std::make_unique<Scratch>(device_, storageBytes(tensor.dtype, tensor.dims, Layout::kLinear));
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+  if (convert(tensor, format, Layout::kLinear, data, expected.whole->data())) return true;
+  expected.whole.reset();
+  return false;
 }
 
 void ResultCheck::expect(const Problem& problem, const Candidate& candidate, std::span<void* const> outputs) {
-  expected_.resize(problem.outputs.size());
+  expected_.clear();
   for (size_t i = 0; i < problem.outputs.size(); ++i) {
-    if (sample(problem.outputs[i], candidate.outputs[i], outputs[i], expected_[i])) continue;
+    const auto& tensor = problem.outputs[i];
+    auto& expected = expected_.emplace_back();
+    if (keepWhole(tensor, candidate.outputs[i], outputs[i], expected)) continue;
+    std::unique_ptr<Scratch> memory;
+    if (const auto* data = linear(tensor, candidate.outputs[i], outputs[i], memory); data != nullptr) {
+      expected.sample = sample(tensor, data);
+      continue;
+    }
     expected_.clear();
     return;
   }
 }
 
+std::string ResultCheck::compareWhole(const TensorDesc& tensor, const void* data, const void* expected, size_t output,
+                                      const Tolerance& tolerance) {
+  const int64_t count = tensor.dims.count();
+  const auto distance = distances_->distance(tensor.dtype, data, expected, count, tolerance.rule(tensor.dtype));
+  if (agree(distance, tensor.dtype, count, tolerance)) return {};
+  const HostTensor values(tensor.dtype, {2});
+  const auto bytes = bytesOf(tensor.dtype, 1);
+  const auto offset = bytesOf(tensor.dtype, distance.at);
+  auto* const to = static_cast<std::byte*>(values.view().data);
+  device_.copy(to, static_cast<const std::byte*>(data) + offset, bytes, runtime::CopyKind::kDeviceToHost, nullptr);
+  device_.copy(to + bytes, static_cast<const std::byte*>(expected) + offset, bytes, runtime::CopyKind::kDeviceToHost,
+               nullptr);
+  device_.synchronize(nullptr);
+  return differenceText(output, distance.at, tensor.dims, values.view().loadDouble(0), values.view().loadDouble(1));
+}
+
 std::string ResultCheck::compare(const Problem& problem, const Candidate& candidate, std::span<void* const> outputs) {
-  std::vector<std::byte> got;
   for (size_t i = 0; i < expected_.size(); ++i) {
     const auto& tensor = problem.outputs[i];
-    if (!sample(tensor, candidate.outputs[i], outputs[i], got)) return {};
-    const int64_t count = std::min(tensor.dims.count(), kChunks * kChunkElements);
-    const TensorView mine{got.data(), tensor.dtype, {count}};
-    const TensorView wanted{expected_[i].data(), tensor.dtype, {count}};
-    auto difference = compareResults(mine, wanted, i, Tolerance::ofCandidates(tensor.dtype, problem.tf32));
+    const auto& expected = expected_[i];
+    std::unique_ptr<Scratch> memory;
+    const auto* data = linear(tensor, candidate.outputs[i], outputs[i], memory);
+    if (data == nullptr) return {};
+    const auto tolerance = Tolerance::ofCandidates(tensor.dtype, problem.tf32);
+    std::string difference;
+    if (expected.whole != nullptr) {
+      difference = compareWhole(tensor, data, expected.whole->data(), i, tolerance);
+    } else {
+      auto got = sample(tensor, data);
+      const int64_t count = std::min(tensor.dims.count(), kChunks * kChunkElements);
+      const TensorView mine{got.data(), tensor.dtype, {count}};
+      const TensorView wanted{const_cast<std::byte*>(expected.sample.data()), tensor.dtype, {count}};
+      difference = compareResults(mine, wanted, i, tolerance);
+    }
     if (!difference.empty()) return difference;
   }
   return {};

@@ -14,9 +14,12 @@
 
 namespace tenon::runtime {
 class Device;
-}
+class TensorDistances;
+}  // namespace tenon::runtime
 
 namespace tenon::compile {
+
+struct Tolerance;
 
 // Used by the building thread, for one problem after another.
 class ResultCheck {
@@ -30,21 +33,29 @@ class ResultCheck {
   bool convert(const TensorDesc& tensor, Layout from, Layout to, const void* source, void* target);
   // Takes the results that lie at `outputs`, whose kernels are done, as the right ones.
   void expect(const Problem& problem, const Candidate& candidate, std::span<void* const> outputs);
-  bool expects() const { return !expected_.empty(); }
-  // What differs from the expected results; empty when nothing does or nothing is expected. Of large results a part
-  // spread over the whole is looked at.
+  bool expects() const;
+  // What differs from the expected results; empty when nothing does or nothing is expected. Where the device measures
+  // no distances, or has no room for a second copy, a part of large results is looked at that is spread over the whole.
   std::string compare(const Problem& problem, const Candidate& candidate, std::span<void* const> outputs);
 
  private:
   struct Converter;
+  struct Expected;
+  class Scratch;
   Converter* converter(const TensorDesc& tensor, Layout from, Layout to);
-  // A part of a tensor in linear order; false when it cannot be brought into that order.
-  bool sample(const TensorDesc& tensor, Layout format, const void* data, std::vector<std::byte>& into);
+  // The tensor in linear order: where it lies, or a copy, which is kept in `memory`; null when there is no way.
+  const void* linear(const TensorDesc& tensor, Layout format, const void* data, std::unique_ptr<Scratch>& memory);
+  // A part of a tensor in linear order.
+  std::vector<std::byte> sample(const TensorDesc& tensor, const void* data);
+  bool keepWhole(const TensorDesc& tensor, Layout format, const void* data, Expected& expected);
+  std::string compareWhole(const TensorDesc& tensor, const void* data, const void* expected, size_t output,
+                           const Tolerance& tolerance);
 
   runtime::Device& device_;
+  runtime::TensorDistances* distances_;  // null where the device measures none
   Log& log_;
   std::map<std::string, std::unique_ptr<Converter>> converters_;
-  std::vector<std::vector<std::byte>> expected_;  // by output
+  std::vector<Expected> expected_;  // by output
 };
 
 }  // namespace tenon::compile

@@ -76,43 +76,53 @@ Tolerance Tolerance::ofCandidates(DataType dtype, bool tf32) {
   return {norm, kElement * norm, 0};
 }
 
-std::string compareResults(const TensorView& got, const TensorView& expected, size_t output,
-                           const Tolerance& tolerance) {
+runtime::DistanceRule Tolerance::rule(DataType dtype) const {
+  constexpr double kLargestHalf = 3e4;  // beyond it another order of sums may overflow
+  return {element, element > 0 && dtype == DataType::kF16 ? kLargestHalf : INFINITY, element == 0};
+}
+
+bool agree(const runtime::TensorDistance& distance, DataType dtype, int64_t count, const Tolerance& tolerance) {
+  const auto elements = static_cast<double>(std::max<int64_t>(count, 1));
+  if (!isFloating(dtype)) return static_cast<double>(distance.differing) <= tolerance.integers * elements;
+  const double norm = std::sqrt(distance.squares);
+  if (tolerance.element > 0 && distance.excess > tolerance.element * norm / std::sqrt(elements)) return false;
+  return std::sqrt(distance.difference) <= tolerance.norm * std::max(norm, 1e-6);
+}
+
+runtime::TensorDistance distanceBetween(const TensorView& got, const TensorView& expected,
+                                        const runtime::DistanceRule& rule) {
+  runtime::TensorDistance result;
   const int64_t count = expected.count();
-  const double largest =
-      expected.dtype == DataType::kF16 ? 3e4 : INFINITY;  // beyond it another order of sums may overflow
-  double norm = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double b = expected.loadDouble(i);
-    norm += std::isfinite(b) ? b * b : 0;
-  }
-  norm = std::sqrt(norm);
-  const double root = norm / std::sqrt(static_cast<double>(std::max<int64_t>(count, 1)));
-  double difference = 0;
-  int64_t differing = 0;
-  int64_t worst = 0;
-  double worstDifference = -1;
-  bool elementFails = false;
   for (int64_t i = 0; i < count; ++i) {
     const double a = got.loadDouble(i);
     const double b = expected.loadDouble(i);
-    if (a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(b) && tolerance.element > 0)) continue;
-    if (tolerance.element > 0 && std::isinf(a) && std::abs(b) > largest) continue;
-    const double d = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : INFINITY;
-    difference += d * d;
-    ++differing;
-    elementFails = elementFails || (tolerance.element > 0 && d > tolerance.element * (std::abs(b) + root));
-    if (d > worstDifference) {
-      worstDifference = d;
-      worst = i;
+    result.squares += std::isfinite(b) ? b * b : 0;
+    if (a == b || (std::isnan(a) && std::isnan(b)) || (std::isinf(b) && !rule.infinities)) continue;
+    if (std::isinf(a) && std::abs(b) > rule.largest) continue;
+    const bool finite = std::isfinite(a) && std::isfinite(b);
+    const double d = finite ? std::abs(a - b) : INFINITY;
+    result.difference += d * d;
+    result.excess = std::max(result.excess, finite ? d - rule.factor * std::abs(b) : INFINITY);
+    ++result.differing;
+    if (d > result.worst) {
+      result.worst = d;
+      result.at = i;
     }
   }
-  const bool agree = isFloating(expected.dtype)
-                         ? !elementFails && std::sqrt(difference) <= tolerance.norm * std::max(norm, 1e-6)
-                         : static_cast<double>(differing) <= tolerance.integers * static_cast<double>(count);
-  if (agree) return {};
-  return fmt::format("output {} differs, most at element {} of {}: got {}, expected {}", output, worst,
-                     expected.dims.text(), got.loadDouble(worst), expected.loadDouble(worst));
+  return result;
+}
+
+std::string compareResults(const TensorView& got, const TensorView& expected, size_t output,
+                           const Tolerance& tolerance) {
+  const auto distance = distanceBetween(got, expected, tolerance.rule(expected.dtype));
+  if (agree(distance, expected.dtype, expected.count(), tolerance)) return {};
+  return differenceText(output, distance.at, expected.dims, got.loadDouble(distance.at),
+                        expected.loadDouble(distance.at));
+}
+
+std::string differenceText(size_t output, int64_t element, const Dims& dims, double got, double expected) {
+  return fmt::format("output {} differs, most at element {} of {}: got {}, expected {}", output, element, dims.text(),
+                     got, expected);
 }
 
 bool selfCheckWanted() { return switchedOn("TENON_SELF_CHECK", false); }

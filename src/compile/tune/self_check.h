@@ -5,6 +5,7 @@
 
 #include "compile/tactics/tactic.h"
 #include "core/log.h"
+#include "runtime/tensor_distance.h"
 
 namespace tenon::runtime {
 class Device;
@@ -19,12 +20,20 @@ struct Tolerance {
   double integers = 0;  // the part of the integers that may differ
   static Tolerance ofReference(DataType dtype);
   static Tolerance ofCandidates(DataType dtype, bool tf32);  // that round elsewhere
+  runtime::DistanceRule rule(DataType dtype) const;
 };
+
+// Whether tensors of `count` elements that lie so far apart agree.
+bool agree(const runtime::TensorDistance& distance, DataType dtype, int64_t count, const Tolerance& tolerance);
+
+runtime::TensorDistance distanceBetween(const TensorView& got, const TensorView& expected,
+                                        const runtime::DistanceRule& rule);
 
 // Empty when the results agree, else the number of the output, the worst element and the two values there. Elements
 // of which an overflow is expected do not count.
 std::string compareResults(const TensorView& got, const TensorView& expected, size_t output,
                            const Tolerance& tolerance);
+std::string differenceText(size_t output, int64_t element, const Dims& dims, double got, double expected);
 
 // Whether TENON_SELF_CHECK asks for it.
 bool selfCheckWanted();

@@ -262,14 +262,14 @@ std::vector<EngineChoice> OperationGraph::propose(HeuristicMode mode, Math math,
     if (result.size() >= most) break;
     const auto engines = config.descriptors(Attribute::kConfigEngine, Kind::kEngine, 1);
     if (engines.empty()) continue;
-    if (math == Math::kNoTensorCores) {
-      const auto notes = engines[0].list<NumericalNote>(Attribute::kEngineNumericalNotes, 16);
-      const auto rounds = [](NumericalNote note) {
-        return note == NumericalNote::kTensorCores || note == NumericalNote::kDownConvertsInputs ||
-               note == NumericalNote::kReducedPrecisionReduction;
-      };
-      if (std::any_of(notes.begin(), notes.end(), rounds)) continue;
-    }
+    const auto notes = engines[0].list<NumericalNote>(Attribute::kEngineNumericalNotes, 16);
+    const auto rounds = [math](NumericalNote note) {
+      // Sums of halves in halves lose as much as the halves have.
+      if (note == NumericalNote::kReducedPrecisionReduction) return true;
+      return math == Math::kNoTensorCores &&
+             (note == NumericalNote::kTensorCores || note == NumericalNote::kDownConvertsInputs);
+    };
+    if (std::any_of(notes.begin(), notes.end(), rounds)) continue;
     EngineChoice choice;
     choice.engine = engines[0].get<int64_t>(Attribute::kEngineIndex);
     for (const auto& knob : config.descriptors(Attribute::kConfigKnobs, Kind::kKnobChoice, kMostKnobs)) {
@@ -357,6 +357,10 @@ std::shared_ptr<const ExecutionPlan> OperationGraph::plan(const EngineChoice& ch
 bool OperationGraph::isCompiled(const EngineChoice& choice) const {
   const auto notes = engine(chip_, choice.engine).list<BehaviorNote>(Attribute::kEngineBehaviorNotes, 16);
   return std::find(notes.begin(), notes.end(), BehaviorNote::kCompiledAtRunTime) != notes.end();
+}
+
+std::vector<NumericalNote> OperationGraph::notesOf(const EngineChoice& choice) const {
+  return engine(chip_, choice.engine).list<NumericalNote>(Attribute::kEngineNumericalNotes, 16);
 }
 
 bool OperationGraph::mustCompile(const EngineChoice& choice, std::span<const std::byte> code) const {

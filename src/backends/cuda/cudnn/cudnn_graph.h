@@ -72,7 +72,8 @@ class OperationGraph {
   void pointwise(const PointwiseSettings& settings, Id x, std::optional<Id> b, Id y);
   void finish();
 
-  // Engines that cuDNN proposes, best first; none where it refuses the graph. `math` leaves out those that round.
+  // Engines that cuDNN proposes, best first; none where it refuses the graph. Left out are those that add up in
+  // halves, and by `math` those that round.
   std::vector<EngineChoice> propose(HeuristicMode mode, Math math, size_t most) const;
   // Made once per process for equal graphs and choices. Throws Unsupported.
   std::shared_ptr<const ExecutionPlan> plan(const EngineChoice& choice) const;
@@ -88,6 +89,7 @@ class OperationGraph {
   // where there is no such engine.
   bool mustCompile(const EngineChoice& choice, std::span<const std::byte> code = {}) const;
   bool isCompiled(const EngineChoice& choice) const;  // whether anybody must, once
+  std::vector<NumericalNote> notesOf(const EngineChoice& choice) const;
   // The operations in words; equal graphs have equal text.
   const std::string& text() const noexcept { return text_; }
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/driver/compiler.h"
 #include "backends/cuda/driver/kept_blocks.h"
 #include "backends/cuda/driver/libraries.h"
+#include "backends/cuda/kernels/distance/distance.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "runtime/branching.h"
@@ -18,6 +19,7 @@
 #include "runtime/kept_memory.h"
 #include "runtime/recording.h"
 #include "runtime/stream_facts.h"
+#include "runtime/tensor_distance.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -176,7 +178,8 @@ class CudaDevice final : public runtime::Device,
                          public runtime::DeviceCache,
                          public runtime::Branching,
                          public runtime::KeptMemory,
-                         public runtime::StreamFacts {
+                         public runtime::StreamFacts,
+                         public runtime::TensorDistances {
  public:
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return gpu().name; }
@@ -268,6 +271,12 @@ class CudaDevice final : public runtime::Device,
     const bool known = driver().memGetAddressRange != nullptr &&
                        driver().memGetAddressRange(&base, &bytes, at) == CUDA_SUCCESS && at - base <= bytes;
     return known ? bytes - (at - base) : UINT64_MAX;
+  }
+  bool measures(DataType type) const override { return measuresDistance(type); }
+  runtime::TensorDistance distance(DataType type, const void* got, const void* expected, int64_t count,
+                                   const runtime::DistanceRule& rule) override {
+    makeCurrent();
+    return measureDistance(type, got, expected, count, rule);
   }
   // In a graph, so that what launching costs the host is not measured.
   double measure(void (*work)(void* argument, runtime::StreamHandle stream), void* argument) override {
