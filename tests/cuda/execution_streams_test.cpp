@@ -62,6 +62,56 @@ TEST_F(Execution, GraphOfTheCaller) {
   d.streamDestroy(stream);
 }
 
+// A caller whose input comes by another stream, for which his own one waits: the first kernel must not begin before,
+// however it is launched.
+TEST_F(Execution, FirstLaunchWaitsForAnotherStream) {
+  const int64_t count = emulated() ? 1 << 10 : 1 << 23;
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.optimizationLevel = 0;
+  options.log = &log;
+  const auto graph = graph::parse(fmt::format(
+      R"g(graph "twice" {{
+        input %x : f32[{0}]
+        %y : f32[{0}] = pointwise{{expr="mul(x0,2)"}}(%x) "y"
+        output %y
+      }})g",
+      count));
+  const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
+  auto& device = engine->device();
+  const auto& d = cuda::driver();
+  const HostTensor zeros(DataType::kF32, {count});
+  const HostTensor got(DataType::kF32, {count});
+  const DeviceTensor x(device, zeros.view());
+  const DeviceTensor y(device, got.view());
+  CUstream streams[2] = {};
+  for (auto& stream : streams) ASSERT_EQ(d.streamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUevent event = nullptr;
+  ASSERT_EQ(d.eventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  void* pinned = nullptr;
+  const auto bytes = static_cast<size_t>(count) * sizeof(float);
+  ASSERT_EQ(d.memHostAlloc(&pinned, bytes, 0), CUDA_SUCCESS);
+  for (int round = 1; round <= 20; ++round) {
+    std::fill_n(static_cast<float*>(pinned), count, static_cast<float>(round));
+    runtime::Context context(engine, {}, log);  // whose steps are launched one by one
+    context.setAddress(0, x.data());
+    context.setAddress(1, y.data());
+    device.copy(x.data(), pinned, bytes, runtime::CopyKind::kHostToDevice, streams[0]);
+    device.recordEvent(event, streams[0]);
+    ASSERT_EQ(d.streamWaitEvent(streams[1], event, 0), CUDA_SUCCESS);
+    context.enqueue(streams[1]);
+    device.synchronize(streams[1]);
+    y.readBack();
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; ++i) wrong += got.view().loadDouble(i) != 2 * round ? 1 : 0;
+    EXPECT_EQ(wrong, 0) << "round " << round;
+  }
+  d.memFreeHost(pinned);
+  d.eventDestroy(event);
+  for (auto* stream : streams) d.streamDestroy(stream);
+}
+
 // A network whose layers read up to two earlier ones, taken at random.
 std::string randomBranches(uint64_t seed, int layers) {
   std::mt19937_64 random(seed);
