@@ -11,6 +11,8 @@ namespace tenon::runtime {
 struct TensorDistance {
   double squares = 0;     // of the finite expected elements, added up
   double difference = 0;  // the squares of all differences, added up
+  double gain = 0;        // the finite differences times the expected elements, added up: the factor by which the
+                          // tensor is larger as a whole, less 1, over `squares`
   double excess = 0;      // the most by which a difference exceeds `factor` times its expected element, if any does
   double worst = -1;      // the largest difference; -1: none
   int64_t at = 0;         // its element

@@ -30,6 +30,24 @@ TEST(CandidatesResults, RoundingPasses) {
   EXPECT_EQ(compare(DataType::kF32, {}, {}), "");
 }
 
+// By what operands lose that are cut off to TF32 instead of rounded, however small that is beside other errors.
+TEST(CandidatesResults, WhatIsTooSmallAsAWholeDoesNotPass) {
+  for (const int64_t count : {1, 100, 10000}) {
+    const auto expected = randomTensor(DataType::kF32, {count}, 1);
+    const auto noise = randomTensor(DataType::kF32, {count}, 2);
+    for (const double factor : {1.0, 1 - 3.4e-4, 1 + 3.4e-4}) {
+      HostTensor got(DataType::kF32, {count});
+      for (int64_t i = 0; i < count; ++i)
+        got.view().storeDouble(i, factor * expected.view().loadDouble(i) + 3e-4 * noise.view().loadDouble(i));
+      for (const bool tf32 : {false, true}) {
+        const auto difference = compile::compareResults(got.view(), expected.view(), 0,
+                                                        compile::Tolerance::ofCandidates(DataType::kF32, tf32));
+        EXPECT_EQ(difference.empty(), count == 1 || factor == 1 || !tf32) << count << ", " << factor << difference;
+      }
+    }
+  }
+}
+
 TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
   constexpr size_t kCache = 1 << 20;
   const auto copies = [&](const std::string& op, std::vector<Dims> dims, bool constant) {

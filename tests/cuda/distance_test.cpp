@@ -58,6 +58,7 @@ TEST_F(OnGpu, DistancesAreThoseOfTheHost) {
         const auto wanted = compile::distanceBetween(got.view(), expected.view(), rule);
         const auto where = fmt::format("{} elements of {}", count, name(type));
         EXPECT_NEAR(mine.squares, wanted.squares, 1e-9 * wanted.squares) << where;
+        EXPECT_NEAR(mine.gain, wanted.gain, 1e-9 * wanted.squares) << where;
         EXPECT_DOUBLE_EQ(mine.excess, wanted.excess) << where;  // a GPU rounds the product not apart
         EXPECT_EQ(mine.worst, wanted.worst) << where;
         EXPECT_EQ(mine.differing, wanted.differing) << where;

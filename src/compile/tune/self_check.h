@@ -18,6 +18,7 @@ struct Tolerance {
   double norm = 0;      // of all differences together, relative to the norm of what is expected
   double element = 0;   // of one difference, relative to the element and to the root mean square; 0: not looked at
   double integers = 0;  // the part of the integers that may differ
+  double gain = 0;      // by which all together may be larger or smaller; 0: not looked at
   static Tolerance ofReference(DataType dtype);
   static Tolerance ofCandidates(DataType dtype, bool tf32);  // that round elsewhere
   runtime::DistanceRule rule(DataType dtype) const;

@@ -47,6 +47,7 @@ runtime::TensorDistance measureDistance(DataType type, const void* got, const vo
   for (const auto& part : parts) {
     result.squares += part.squares;
     result.difference += part.difference;
+    result.gain += part.gain;
     result.excess = std::max(result.excess, part.excess);
     result.differing += part.differing;
     if (part.worst <= result.worst) continue;

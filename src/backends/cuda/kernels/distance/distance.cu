@@ -5,6 +5,7 @@
 __device__ inline void join(DistancePart& part, const DistancePart& other) {
   part.squares += other.squares;
   part.difference += other.difference;
+  part.gain += other.gain;
   if (other.excess > part.excess) part.excess = other.excess;
   if (other.worst > part.worst || (other.worst == part.worst && other.at < part.at)) {
     part.worst = other.worst;
@@ -18,7 +19,7 @@ KERNEL(tenon_distance, DistanceParameters) {
   const double kInfinity = infinity();
   const i64 first = (i64)blockIdx.x * p.run;
   const i64 last = first + p.run < p.count ? first + p.run : p.count;
-  DistancePart part = {0, 0, 0, -1, p.count, 0};
+  DistancePart part = {0, 0, 0, 0, -1, p.count, 0};
   for (i64 i = first + threadIdx.x; i < last; i += kDistanceThreads) {
     const ComputeOf<T> mine = load<T>(p.got, i);
     const ComputeOf<T> wanted = load<T>(p.expected, i);
@@ -29,7 +30,7 @@ KERNEL(tenon_distance, DistanceParameters) {
     if (fabs(a) == kInfinity && size > p.largest) continue;
     const bool finite = fabs(a) < kInfinity && size < kInfinity;
     const double d = finite ? fabs(a - b) : kInfinity;
-    join(part, {0, d * d, finite ? d - p.factor * size : kInfinity, d, i, 1});
+    join(part, {0, d * d, finite ? (a - b) * b : 0, finite ? d - p.factor * size : kInfinity, d, i, 1});
   }
   parts[threadIdx.x] = part;
   for (int others = kDistanceThreads / 2; others > 0; others /= 2) {

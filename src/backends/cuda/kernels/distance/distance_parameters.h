@@ -13,6 +13,7 @@ constexpr int kDistanceThreads = 256;
 struct DistancePart {
   double squares;
   double difference;
+  double gain;
   double excess;
   double worst;
   int64_t at;
