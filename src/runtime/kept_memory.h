@@ -8,13 +8,14 @@ namespace tenon::runtime {
 class KeptMemory {
  public:
   virtual ~KeptMemory() = default;
-  // From now on; as often as it was said, letGo() ends it. What is freed meanwhile no work may still use.
+  // From now on, for this thread; as often as it was said, letGo() ends it, on the same thread. What the thread frees
+  // meanwhile no work may still use.
   virtual void keep() = 0;
   // What is kept goes back to the driver.
   virtual void letGo() noexcept = 0;
 };
 
-// While it lives, a device that can keeps what is freed.
+// While it lives, a device that can keeps what this thread frees.
 class KeepingMemory {
  public:
   template <typename Device>

@@ -4,6 +4,8 @@
 #include "cuda/loaded.h"
 #include "runtime/kept_memory.h"
 
+#include <thread>
+
 namespace tenon::test {
 namespace {
 
@@ -242,10 +244,12 @@ TEST_F(OnGpu, DeviceMemoryIsKeptWhileABuildLasts) {
     device.free(device.allocate(bytes, 256));
     return count.count();
   };
+  void* held = nullptr;
   EXPECT_EQ(asked(kBytes), 1);
   EXPECT_EQ(asked(kBytes), 1) << "nobody keeps it";
   {
     const runtime::KeepingMemory keeping(device);
+    held = device.allocate(kBytes, 256);
     EXPECT_EQ(asked(kBytes), 1);
     EXPECT_EQ(asked(kBytes), 0);
     EXPECT_EQ(asked(kBytes - kBytes / 16), 0) << "nearly as much";
@@ -259,7 +263,18 @@ TEST_F(OnGpu, DeviceMemoryIsKeptWhileABuildLasts) {
     void* const both[] = {device.allocate(kBytes, 256), device.allocate(kBytes, 256)};
     EXPECT_NE(both[0], both[1]);
     for (void* one : both) device.free(one);
+    std::thread([&] {
+      EXPECT_EQ(asked(kBytes), 1) << "this thread does not keep, and may free what still executes";
+      device.free(std::exchange(held, nullptr));
+    }).join();
+    const DriverCount count;
+    void* const three[] = {device.allocate(kBytes, 256), device.allocate(kBytes, 256), device.allocate(kBytes, 256)};
+    EXPECT_EQ(count.count(), 1) << "two are kept, what the other thread freed is not";
+    held = three[0];
+    device.free(three[1]);
+    device.free(three[2]);
   }
+  device.free(held);
   EXPECT_EQ(asked(kBytes), 1) << "it went back";
 }
 

@@ -9,6 +9,8 @@ namespace {
 constexpr size_t kMostKept = size_t{4} << 30;  // bytes
 constexpr size_t kLeast = 512;                 // of a block
 
+thread_local int keepersHere = 0;  // of this thread, among those of all
+
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 // At most an eighth more.
@@ -28,20 +30,26 @@ void* fromDriver(size_t bytes) {
 void KeptBlocks::keep() {
   const std::lock_guard lock(mutex_);
   ++keepers_;
+  ++keepersHere;
 }
 
 void KeptBlocks::letGo() noexcept {
   const std::lock_guard lock(mutex_);
+  --keepersHere;
   if (--keepers_ == 0) drop(0);
 }
 
 void* KeptBlocks::allocate(size_t bytes) {
   bytes = std::max<size_t>(bytes, 1);
-  std::unique_lock lock(mutex_);
-  if (keepers_ == 0) {
-    lock.unlock();
+  if (keepersHere == 0) {
+    void* const pointer = fromDriver(bytes);
+    if (pointer != nullptr) return pointer;
+    const std::lock_guard lock(mutex_);
+    if (kept_.empty()) return nullptr;
+    drop(0);  // what builds beside keep is not lacking here
     return fromDriver(bytes);
   }
+  const std::lock_guard lock(mutex_);
   const size_t rounded = roundedSize(bytes);
   void* pointer = take(rounded);
   if (pointer != nullptr) return pointer;
@@ -57,10 +65,10 @@ void* KeptBlocks::allocate(size_t bytes) {
 void KeptBlocks::free(void* pointer) noexcept {
   std::unique_lock lock(mutex_);
   const auto known = sizes_.find(pointer);
-  if (known == sizes_.end() || keepers_ == 0) {
+  if (known == sizes_.end() || keepersHere == 0) {
     if (known != sizes_.end()) sizes_.erase(known);
-    lock.unlock();  // the driver may wait for the device
-    driver().memFree(address(pointer));
+    lock.unlock();
+    driver().memFree(address(pointer));  // waits for what still uses it
     return;
   }
   try {

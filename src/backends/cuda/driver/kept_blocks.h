@@ -10,8 +10,9 @@
 
 namespace tenon::backends::cuda {
 
-// Thread-safe; the context is current. While blocks are kept, nobody may free one that work under way still uses: the
-// driver would wait for it, and waiting for all work here would end what others capture.
+// Thread-safe; the context is current. Only a thread that keeps gets kept blocks and has what it frees kept: it may not
+// free one that work under way still uses. For others the driver takes memory back, which waits for such work: a
+// context that an application destroys while it executes, beside a build.
 class KeptBlocks {
  public:
   void keep();
