@@ -54,8 +54,8 @@ struct Folder {
   std::filesystem::path at;
 };
 
-// Kernels call the C library only, which the process has, and the compiler's own: linking no other library and writing no
-// tables for exceptions saves a tenth of the time.
+// Kernels call the C library only, which the process has, and the compiler's own: linking no other library and writing
+// no tables for exceptions saves a tenth of the time.
 std::string compileCommand(const std::filesystem::path& headers) {
   return std::string(TENON_EMULATOR_COMPILER) +
          " -std=c++17 -O1 -w -fPIC -fvisibility=hidden -fwrapv -fno-exceptions -fno-asynchronous-unwind-tables -I '" +
