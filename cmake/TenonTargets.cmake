@@ -13,13 +13,13 @@ function(tenon_precompiled name)
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.gch.sum "${sum}")
 endfunction()
 
-# tenon_own_precompiled(<target> <header>): precompiles a header of the project for one target. It names the checkout, so
-# that a compiler cache does not give one checkout the precompiled header of another: the same header under two paths
-# would be read twice.
-function(tenon_own_precompiled target header)
+# tenon_own_precompiled(<target> <header>...): precompiles headers, also of the project, for one target. They name the
+# checkout, so that a compiler cache does not give one checkout the precompiled header of another: the same header under
+# two paths would be read twice.
+function(tenon_own_precompiled target)
   set(place ${CMAKE_CURRENT_BINARY_DIR}/${target}_checkout.h)
   file(CONFIGURE OUTPUT ${place} CONTENT "#pragma once\ninline constexpr char kCheckout[] = \"${PROJECT_SOURCE_DIR}\";\n")
-  target_precompile_headers(${target} PRIVATE ${place} ${header})
+  target_precompile_headers(${target} PRIVATE ${place} ${ARGN})
 endfunction()
 
 # tenon_component(<name> [NO_PCH] [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
@@ -121,10 +121,11 @@ std::span<const KernelRow> kernelTable() {
 ")
 endfunction()
 
-# tenon_test(<name> [ANY_DEVICE] [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as one
-# CTest entry per test case; without ANY_DEVICE, on the CPU also where there is a GPU.
+# tenon_test(<name> [ANY_DEVICE] [BUILDS] [SOURCES ...] [LINK ...]): one GoogleTest program from the folder's *.cpp files, run as
+# one CTest entry per test case; without ANY_DEVICE, on the CPU also where there is a GPU. BUILDS: most of its files read
+# support/build_and_run.h.
 function(tenon_test name)
-  cmake_parse_arguments(arg "ANY_DEVICE" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "ANY_DEVICE;BUILDS" "" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
     file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
   endif()
@@ -138,7 +139,11 @@ function(tenon_test name)
   # The header is compiled once, for a library; a program is compiled as one (-fPIC, not -fPIE), or it could not use it.
   set_target_properties(test_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(test_${name} PRIVATE -fPIC)
-  target_precompile_headers(test_${name} REUSE_FROM tenon_test_pch)
+  if(arg_BUILDS)
+    target_precompile_headers(test_${name} REUSE_FROM tenon_test_build_pch)
+  else()
+    target_precompile_headers(test_${name} REUSE_FROM tenon_test_pch)
+  endif()
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} ${environment})
 endfunction()

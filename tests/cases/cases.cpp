@@ -136,6 +136,8 @@ class Reader {
         }
       } else if (word == "drawn") {
         c.drawn = true;
+      } else if (word.starts_with("by=")) {
+        c.by = word.substr(3);
       } else if (word.starts_with("index=")) {
         c.indexLimit = number(word.substr(6));
       } else if (word.starts_with("tolerance=")) {
@@ -144,8 +146,8 @@ class Reader {
         readValues(c, word.substr(7));
       } else {
         throw UserError(
-            "{}: unknown fact '{}'; expected index=N, positive, values=A,B, tolerance=T, constant, drawn, refused, "
-            "fails",
+            "{}: unknown fact '{}'; expected index=N, positive, values=A,B, tolerance=T, constant, by=TEXT, drawn, "
+            "refused, fails",
             place(), word);
       }
       text = behind;

@@ -15,6 +15,7 @@
 //   values=A,B  the values of the operands of rank 0, in their order
 //   tolerance=T in place of what the output's type allows
 //   constant    operand 1 is a constant of the network; constant=1,4: these operands are
+//   by=TEXT     on an emulated GPU, where candidates have the text, only they run: for cases too large for the others
 //   drawn       results are drawn at random: run, and compared with nothing
 // and, as the last fact of a line, one of
 //   refused DEVICE: TEXT           a build for the device is refused, and the error holds the text
@@ -47,6 +48,7 @@ struct Case {
   bool positive = false;
   std::vector<int64_t> constants;  // operands
   bool drawn = false;
+  std::string by;
   double tolerance = 0;  // 0: by the type of the output
   std::vector<double> scalars;
   std::map<std::string, std::string> refused;    // by device: what the error says

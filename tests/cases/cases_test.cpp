@@ -5,6 +5,7 @@
 
 #include "cases/cases.h"
 #include "cases/turn.h"
+#include "cuda/variable.h"
 #include "runtime/kernel.h"
 #include "support/build_and_run.h"
 
@@ -63,6 +64,9 @@ bool takesOddAddresses(const std::string& candidate) {
   return candidate.find("cuda.cudnn") == std::string::npos && candidate.find("cuda.cublas") == std::string::npos;
 }
 
+// A GPU whose kernels run on the host, which takes their time.
+bool isEmulated() { return std::getenv("TENON_TEST_EMULATED") != nullptr; }
+
 class CaseRun {
  public:
   CaseRun(const Case& c, std::string device)
@@ -77,7 +81,7 @@ class CaseRun {
     const auto expected = graph::evaluate(graph_, views(inputs_));
     size_t turns = 1;
     for (size_t turn = 0; turn < turns; ++turn) {
-      Turn choice{turn, 1, {}};
+      Turn choice{turn, 1, {}, isEmulated() ? case_.by : std::string()};
       std::string wrong;
       try {
         wrong = difference(choice, expected);
@@ -180,7 +184,7 @@ class Cases : public ::testing::TestWithParam<std::tuple<std::string, std::strin
 TEST_P(Cases, EveryCandidateMatchesTheReference) {
   const auto& [name, device] = GetParam();
   if (const auto reason = whyAbsent(device); !reason.empty()) {
-    if (std::getenv("TENON_TEST_EMULATED") != nullptr) FAIL() << "the emulated GPU does not answer: " << reason;
+    if (isEmulated()) FAIL() << "the emulated GPU does not answer: " << reason;
     GTEST_SKIP() << reason;
   }
   size_t runs = 0;
@@ -215,6 +219,20 @@ TEST(CaseFiles, WrongAnswersAndRefusalsAreSeen) {
   EXPECT_EQ(failuresOf(other[0]), 0);
 }
 
+// How many candidates a case has on the CPU: of those with the text, or of all where none has it or no GPU is emulated.
+TEST(CaseFiles, CandidatesAreChosenByText) {
+  const auto runs = [](const std::string& fact) {
+    const auto cases = parseCases("a.cases", "matmul\n  f32[3,5] f32[5,7]" + fact + "\n");
+    return CaseRun(cases[0], "cpu").run();
+  };
+  const size_t all = runs("");
+  EXPECT_EQ(runs(" ; by=ref."), all);
+  const Variable emulated("TENON_TEST_EMULATED", "1");
+  EXPECT_GT(all, 1U);
+  EXPECT_EQ(runs(" ; by=no_such_kernel"), all);
+  EXPECT_LT(runs(" ; by=ref."), all);
+}
+
 TEST(CaseFiles, AreRead) {
   const auto cases = parseCases("a.cases", R"(# movement
 gather{axis=0}
@@ -227,7 +245,7 @@ fill{shape=[3,5] start=1.5}
 random{shape=[5]}
   () ; drawn
 nms{most=40}
-  f32[2,97,4] f32[2,97,3] i32[] f32[]*2 ; values=20,0.5,-0.5 fails cuda cuda.nms: an order of ties
+  f32[2,97,4] f32[2,97,3] i32[] f32[]*2 ; by=cuda.nms values=20,0.5,-0.5 fails cuda cuda.nms: an order of ties
 )");
   ASSERT_EQ(cases.size(), 7U);
   EXPECT_EQ(cases[1].operands, (std::vector<std::string>{"f16[3,2]", "i64[4]"}));
@@ -240,6 +258,7 @@ nms{most=40}
   EXPECT_TRUE(cases[4].operands.empty());
   EXPECT_TRUE(cases[5].drawn);
   EXPECT_EQ(cases[6].scalars, (std::vector<double>{20, 0.5, -0.5}));
+  EXPECT_EQ(cases[6].by, "cuda.nms");
   EXPECT_EQ(cases[6].fails.at("cuda").candidate, "cuda.nms");
   EXPECT_EQ(cases[6].fails.at("cuda").reason, "an order of ties");
 }
