@@ -149,6 +149,20 @@ TEST(MergeSlices, RollsWithChangedSignsAreOneSliceAndAProduct) {
     expectPass("merge_slices", turned(true, true, axis), "slice pointwise", options);
   }
   expectPass("merge_slices", turned(true, false, 2), "slice slice pointwise concat");  // on the host
+  // Only some columns of heads.
+  const auto some = [](int start, const std::string& expr) {
+    return fmt::format(R"g(input %x : f16[2,3,9]
+    %a : f16[2,3,2] = slice{{start=[0,0,{}] size=[2,3,2]}}(%x) "a"
+    %b : f16[2,3,4] = slice{{start=[0,0,{}] size=[2,3,4]}}(%x) "b"
+    %m : f16[2,3,2] = pointwise{{expr="{}"}}(%a) "m"
+    %y : f16[2,3,6] = concat{{axis=2}}(%m, %b) "y"
+    output %y
+)g",
+                       start + 4, start, expr);
+  };
+  for (const int start : {0, 2, 3})
+    expectPass("merge_slices", some(start, "neg(x0)"), "slice slice pointwise", options);
+  expectPass("merge_slices", some(0, "abs(x0)"), "slice slice pointwise concat", options);
 }
 
 // Windows of 2 x 3 pixels of a picture that was rolled before, and the way back.

@@ -199,20 +199,26 @@ bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
   const SignedPiece last(graph, node.inputs[0]), first(graph, node.inputs[1]);
   if (last.slice == nullptr || first.slice == nullptr) return false;
   const auto source = graph.node(last.nodes[0]).inputs;
-  const auto type = graph.value(source[0]).type;
+  auto type = graph.value(source[0]).type;
   const size_t axis = axisOf(*concat, type.shape.size());
-  if (source.size() != 1 || graph.node(first.nodes[0]).inputs != source ||
-      !continues(*first.slice, *last.slice, axis) || !first.slice->start[axis].isConstant(0))
+  if (source.size() != 1 || graph.node(first.nodes[0]).inputs != source || !continues(*first.slice, *last.slice, axis))
     return false;
+  const Extent& begin = first.slice->start[axis];
+  const Extent ahead = first.slice->size[axis];
+  const bool isSigned = last.negated || first.negated;
+  const bool isPart = !begin.isConstant(0) || !(ahead + last.slice->size[axis] == type.shape[axis]);
+  ops::Slice part{Shape(type.shape.size(), 0), type.shape};
+  part.start[axis] = begin;
+  type.shape[axis] = part.size[axis] = ahead + last.slice->size[axis];
   for (size_t i = 0; i < type.shape.size(); ++i) {
     if (!strideOf(*first.slice, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i]))
       return false;
     if (i != axis && !first.slice->start[i].isConstant(0)) return false;
   }
-  const bool isSigned = last.negated || first.negated;
-  if (isSigned && (!type.shape[axis].isConstant() || !first.slice->size[axis].isConstant())) return false;
+  if (isPart && !isSigned) return false;
+  if (isSigned && (!type.shape[axis].isConstant() || !ahead.isConstant())) return false;
   ops::Slice roll{Shape(type.shape.size(), 0), type.shape, {}, ops::SliceMode::kWrap};
-  roll.start[axis] = last.slice->start[axis];
+  roll.start[axis] = ahead;
   if (options.computes && !options.computes(roll, std::span(&type, 1))) return false;
   std::vector<NodeId> from = last.nodes;
   from.insert(from.end(), first.nodes.begin(), first.nodes.end());
@@ -224,12 +230,14 @@ bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
   Dims dims;
   for (size_t i = axis; i < type.shape.size(); ++i) dims.push(i == axis ? type.shape[axis].constant() : 1);
   HostTensor signs(type.dtype, dims);
-  const int64_t behind = dims[0] - first.slice->size[axis].constant();  // elements of the piece that comes first now
+  const int64_t behind = dims[0] - ahead.constant();  // elements of the piece that comes first now
   for (int64_t i = 0; i < dims[0]; ++i) signs.view().storeDouble(i, (i < behind ? last : first).negated ? -1 : 1);
   const auto product =
       ops::ScalarExpr::of(ops::ScalarOp::k_mul, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
   graph::Patch patch(graph);
-  const ValueId rolled = patch.add(roll, node.name + " (roll)", source, from);
+  const NodeId slices[] = {last.nodes[0], first.nodes[0]};
+  const ValueId whole = isPart ? patch.add(part, node.name + " (part)", source, slices) : source[0];
+  const ValueId rolled = patch.add(roll, node.name + " (roll)", {whole}, from);
   const ValueId factors = patch.addConstant(Constant::own(std::move(signs)), node.name + "_signs");
   const NodeId self[] = {id};
   patch.replace(node.outputs[0], patch.add(ops::Pointwise{product}, node.name, {rolled, factors}, self));
