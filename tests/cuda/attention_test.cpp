@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "backends/cuda/kernels/attention/attention_problem.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
 
@@ -156,6 +157,42 @@ double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool ca
   const auto result = runOnGpu(graph, inputs, options);
   EXPECT_TRUE(offered) << form;
   return relativeError(result.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view());
+}
+
+// Kernels read the keys of a head once: 8 heads with `queries` each, of 2 that have keys.
+void expectHeads(int64_t queries, const std::vector<int64_t>& mask, bool causal, int64_t heads) {
+  ops::Attention op;
+  op.causal = causal;
+  op.hasMask = !mask.empty();
+  const auto shape = [](const std::vector<int64_t>& extents) {
+    runtime::TensorShape result{DataType::kF16, {}};
+    for (const int64_t extent : extents) result.dims.push(extent);
+    return result;
+  };
+  std::vector<runtime::TensorShape> inputs{shape({3, 8, queries, 64}), shape({3, 2, 100, 64}), shape({3, 2, 100, 64})};
+  const std::vector<runtime::TensorShape> outputs{inputs[0]};
+  if (op.hasMask) inputs.push_back(shape(mask));
+  const auto p = backends::cuda::dnn::attentionProblem(op, {inputs, outputs, nullptr});
+  const int64_t joined = 8 / heads;
+  EXPECT_EQ(p.heads, heads);
+  EXPECT_EQ(p.sharing, 4 / joined);
+  EXPECT_EQ(p.queries, queries * joined);
+  for (const auto* operand : {&p.q, &p.output}) {
+    EXPECT_EQ(operand->batchStride, 8 * queries * 64);
+    EXPECT_EQ(operand->headStride, joined * queries * 64);
+    EXPECT_EQ(operand->rowStride, 64);
+  }
+  EXPECT_EQ(p.k.headStride, 100 * 64);
+}
+
+TEST(Attention, FewQueriesOfHeadsThatShareKeysAreRowsOfOne) {
+  for (const int64_t queries : {1, 4, 15}) expectHeads(queries, {}, false, 2);
+  expectHeads(1, {3, 1, 1, 100}, false, 2);
+  expectHeads(5, {100}, false, 2);
+  expectHeads(16, {}, false, 8);
+  expectHeads(1, {}, true, 8);
+  expectHeads(1, {1, 8, 1, 100}, false, 8);
+  expectHeads(2, {2, 100}, false, 8);
 }
 
 TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {

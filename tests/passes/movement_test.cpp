@@ -125,6 +125,46 @@ TEST(MergeSlices, RollsAreOneSlice) {
       "slice slice concat", options);
 }
 
+// Halves of heads that are turned by their position: concat(-x[..., 3:], x[..., :3]), along one axis or another.
+TEST(MergeSlices, RollsWithChangedSignsAreOneSliceAndAProduct) {
+  Options options;
+  options.device = "cuda";
+  const auto turned = [](bool last, bool first, int axis) {
+    const std::string after = axis == 2 ? "[2,3,2]" : "[2,2,5]", before = axis == 2 ? "[2,3,3]" : "[2,1,5]";
+    const std::string text = fmt::format(R"g(input %x : f16[2,3,5]
+    %a : f16{0} = slice{{start={1} size={0}}}(%x) "a"
+    %b : f16{2} = slice{{start=[0,0,0] size={2}}}(%x) "b"
+)g",
+                                         after, axis == 2 ? "[0,0,3]" : "[0,1,0]", before);
+    const auto negated = [](char from, char to, const std::string& shape) {
+      return fmt::format("%{} : f16{} = pointwise{{expr=\"neg(x0)\"}}(%{}) \"{}\"\n", to, shape, from, to);
+    };
+    return text + (last ? negated('a', 'm', after) : "") + (first ? negated('b', 'n', before) : "") +
+           fmt::format("%y : f16[2,3,5] = concat{{axis={}}}(%{}, %{}) \"y\"\noutput %y\n", axis, last ? "m" : "a",
+                       first ? "n" : "b");
+  };
+  for (const int axis : {1, 2}) {
+    expectPass("merge_slices", turned(true, false, axis), "slice pointwise", options);
+    expectPass("merge_slices", turned(false, true, axis), "slice pointwise", options);
+    expectPass("merge_slices", turned(true, true, axis), "slice pointwise", options);
+  }
+  expectPass("merge_slices", turned(true, false, 2), "slice slice pointwise concat");  // on the host
+  // Only some columns of heads.
+  const auto some = [](int start, const std::string& expr) {
+    return fmt::format(R"g(input %x : f16[2,3,9]
+    %a : f16[2,3,2] = slice{{start=[0,0,{}] size=[2,3,2]}}(%x) "a"
+    %b : f16[2,3,4] = slice{{start=[0,0,{}] size=[2,3,4]}}(%x) "b"
+    %m : f16[2,3,2] = pointwise{{expr="{}"}}(%a) "m"
+    %y : f16[2,3,6] = concat{{axis=2}}(%m, %b) "y"
+    output %y
+)g",
+                       start + 4, start, expr);
+  };
+  for (const int start : {0, 2, 3})
+    expectPass("merge_slices", some(start, "neg(x0)"), "slice slice pointwise", options);
+  expectPass("merge_slices", some(0, "abs(x0)"), "slice slice pointwise concat", options);
+}
+
 // Windows of 2 x 3 pixels of a picture that was rolled before, and the way back.
 TEST(GatherRows, RolledWindows) {
   Options options;

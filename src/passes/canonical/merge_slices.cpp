@@ -1,11 +1,13 @@
 // slice(slice(x)) => slice(x); slice(concat(x, y)) => slice(x); concat(x[a:b], x[b:c]) => x[a:c];
-// concat(concat(x, y), z) => concat(x, y, z); concat(x[a:], x[:a]) => slice{wrap}(x);
+// concat(concat(x, y), z) => concat(x, y, z); concat(x[a:], x[:a]) => slice{wrap}(x),
+// concat(-x[a:], x[:a]) => slice{wrap}(x) * signs;
 // concat(x[0::2], x[1::2]) => reshape(transpose(reshape(x))), and so for steps along several axes.
 #include "passes/common/pass.h"
 
 #include <algorithm>
 
 #include "ops/op/concat.h"
+#include "ops/op/pointwise.h"
 #include "ops/op/reshape.h"
 #include "ops/op/slice.h"
 #include "ops/op/transpose.h"
@@ -168,31 +170,78 @@ bool concatOfConcat(Graph& graph, NodeId id) {
   return true;
 }
 
-// Two pieces of one tensor that change places. On the host they are copied row by row, which is as fast.
+// A piece of a concatenation: of which node it is a slice, whether its sign is changed, and the nodes that do both.
+struct SignedPiece {
+  const ops::Slice* slice = nullptr;
+  bool negated = false;
+  std::vector<NodeId> nodes;
+
+  SignedPiece(const Graph& graph, ValueId value) {
+    const auto* pointwise = producerOp<ops::Pointwise>(graph, value);
+    negated = pointwise != nullptr && pointwise->expr == ops::ScalarExpr::of(ops::ScalarOp::k_neg);
+    if (negated) {
+      if (!isFree(graph, value) || !isFloating(graph.value(value).type.dtype)) return;
+      nodes.push_back(graph.value(value).producer);
+      value = graph.node(nodes[0]).inputs[0];
+    }
+    if (!isFree(graph, value)) return;
+    slice = producerOp<ops::Slice>(graph, value);
+    nodes.insert(nodes.begin(), graph.value(value).producer);
+  }
+};
+
+// Two pieces of one tensor that change places, their signs by one product with a row of ones and minus ones (as halves
+// of heads are turned by their position). On the host they are copied row by row, which is as fast.
 bool concatToRoll(Graph& graph, NodeId id, const Options& options) {
-  const auto& node = graph.node(id);
+  const auto node = graph.node(id);
   const auto* concat = node.op.as<ops::Concat>();
   if (concat == nullptr || node.inputs.size() != 2 || !factsOf(options.device).launchesAreDear) return false;
-  const auto* last = producerOp<ops::Slice>(graph, node.inputs[0]);
-  const auto* first = producerOp<ops::Slice>(graph, node.inputs[1]);
-  if (last == nullptr || first == nullptr || !isFree(graph, node.inputs[0]) || !isFree(graph, node.inputs[1]))
-    return false;
-  const NodeId from[] = {graph.value(node.inputs[0]).producer, graph.value(node.inputs[1]).producer, id};
-  const auto source = graph.node(from[0]).inputs;
-  const auto& type = graph.value(source[0]).type;
+  const SignedPiece last(graph, node.inputs[0]), first(graph, node.inputs[1]);
+  if (last.slice == nullptr || first.slice == nullptr) return false;
+  const auto source = graph.node(last.nodes[0]).inputs;
+  auto type = graph.value(source[0]).type;
   const size_t axis = axisOf(*concat, type.shape.size());
-  if (source.size() != 1 || graph.node(from[1]).inputs != source || !continues(*first, *last, axis) ||
-      !first->start[axis].isConstant(0))
+  if (source.size() != 1 || graph.node(first.nodes[0]).inputs != source || !continues(*first.slice, *last.slice, axis))
     return false;
+  const Extent& begin = first.slice->start[axis];
+  const Extent ahead = first.slice->size[axis];
+  const bool isSigned = last.negated || first.negated;
+  const bool isPart = !begin.isConstant(0) || !(ahead + last.slice->size[axis] == type.shape[axis]);
+  ops::Slice part{Shape(type.shape.size(), 0), type.shape};
+  part.start[axis] = begin;
+  type.shape[axis] = part.size[axis] = ahead + last.slice->size[axis];
   for (size_t i = 0; i < type.shape.size(); ++i) {
-    if (!strideOf(*first, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i]))
+    if (!strideOf(*first.slice, i).isConstant(1) || !(graph.value(node.outputs[0]).type.shape[i] == type.shape[i]))
       return false;
-    if (i != axis && !first->start[i].isConstant(0)) return false;
+    if (i != axis && !first.slice->start[i].isConstant(0)) return false;
   }
+  if (isPart && !isSigned) return false;
+  if (isSigned && (!type.shape[axis].isConstant() || !ahead.isConstant())) return false;
   ops::Slice roll{Shape(type.shape.size(), 0), type.shape, {}, ops::SliceMode::kWrap};
-  roll.start[axis] = last->start[axis];
+  roll.start[axis] = ahead;
   if (options.computes && !options.computes(roll, std::span(&type, 1))) return false;
-  replace(graph, id, roll, source, from);
+  std::vector<NodeId> from = last.nodes;
+  from.insert(from.end(), first.nodes.begin(), first.nodes.end());
+  from.push_back(id);
+  if (!isSigned) {
+    replace(graph, id, roll, source, from);
+    return true;
+  }
+  Dims dims;
+  for (size_t i = axis; i < type.shape.size(); ++i) dims.push(i == axis ? type.shape[axis].constant() : 1);
+  HostTensor signs(type.dtype, dims);
+  const int64_t behind = dims[0] - ahead.constant();  // elements of the piece that comes first now
+  for (int64_t i = 0; i < dims[0]; ++i) signs.view().storeDouble(i, (i < behind ? last : first).negated ? -1 : 1);
+  const auto product =
+      ops::ScalarExpr::of(ops::ScalarOp::k_mul, {ops::ScalarArgument::input(0), ops::ScalarArgument::input(1)});
+  graph::Patch patch(graph);
+  const NodeId slices[] = {last.nodes[0], first.nodes[0]};
+  const ValueId whole = isPart ? patch.add(part, node.name + " (part)", source, slices) : source[0];
+  const ValueId rolled = patch.add(roll, node.name + " (roll)", {whole}, from);
+  const ValueId factors = patch.addConstant(Constant::own(std::move(signs)), node.name + "_signs");
+  const NodeId self[] = {id};
+  patch.replace(node.outputs[0], patch.add(ops::Pointwise{product}, node.name, {rolled, factors}, self));
+  patch.commit();
   return true;
 }
 

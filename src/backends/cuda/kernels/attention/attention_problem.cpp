@@ -25,6 +25,19 @@ void setMask(AttentionProblem& p, const Dims& mask, const Dims& q, int batchAxes
   for (int axis = 3; axis > 0; --axis) p.mask.push(axis > mask.rank ? 1 : mask[mask.rank - axis]);
 }
 
+// Heads that share keys stand one behind the other. Few queries of each, all under the same mask, are the rows of one
+// head: tensor cores take so many rows at once, and what reads the keys for each head reads them once.
+void joinHeads(AttentionProblem& p) {
+  constexpr int64_t kRowsAtOnce = 16;
+  const bool isAlike = !p.causal && (!p.hasMask || (p.mask[1] == 1 && p.mask[2] == 1));
+  if (p.sharing == 1 || p.queries >= kRowsAtOnce || !isAlike) return;
+  p.heads /= p.sharing;
+  p.queries *= p.sharing;
+  p.q.headStride *= p.sharing;
+  p.output.headStride *= p.sharing;
+  p.sharing = 1;
+}
+
 }  // namespace
 
 AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shapes& shapes) {
@@ -77,9 +90,11 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
   }
   p.hasMask = op.hasMask;
   p.causal = op.causal;
-  if (!op.hasMask) return p;
-  p.maskSource = {static_cast<int>(op.maskInput()), 0};
-  setMask(p, shapes.inputs[op.maskInput()].dims, q, op.heads > 0 ? q.rank - 2 : q.rank - 3);
+  if (op.hasMask) {
+    p.maskSource = {static_cast<int>(op.maskInput()), 0};
+    setMask(p, shapes.inputs[op.maskInput()].dims, q, op.heads > 0 ? q.rank - 2 : q.rank - 3);
+  }
+  joinHeads(p);
   return p;
 }
 

@@ -24,8 +24,42 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
   std::vector<Strides> operands;
   for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.layout));
   for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.layout, output.dims));
-  space_ = collapse(output.dims, operands);
-  count_ = output.dims.count();
+  firstBytes_ = 0;
+  arrange(output.dims, operands, inputs, outputs);
+}
+
+// The axis becomes two, the half and the place within it; input 0 walks backward along the first of these.
+void PointwiseLauncher::configureSwapped(std::span<const runtime::TensorShape> inputs,
+                                         const runtime::TensorShape& output, int axis) {
+  const Dims& whole = output.dims;
+  const auto at = static_cast<size_t>(axis);
+  const int64_t half = whole[axis] / 2;
+  Dims space;
+  for (int i = 0; i < whole.rank; ++i) {
+    if (i == axis) space.push(2);
+    space.push(i == axis ? half : whole[i]);
+  }
+  const auto split = [&](const Strides& strides) {
+    Strides result{};
+    for (size_t i = 0, to = 0; i < static_cast<size_t>(whole.rank); ++i) {
+      if (i == at) result[to++] = strides[i] * half;
+      result[to++] = strides[i];
+    }
+    return result;
+  };
+  std::vector<Strides> operands{split(stridesOf(whole, output.layout))};
+  for (const auto& input : inputs) operands.push_back(split(stridesWithin(input.dims, input.layout, whole)));
+  auto& swapped = operands[1][at];
+  firstBytes_ = swapped * bits(inputs[0].dtype) / 8;
+  swapped = -swapped;
+  arrange(space, operands, inputs, std::span(&output, 1));
+}
+
+void PointwiseLauncher::arrange(const Dims& space, const std::vector<Strides>& operands,
+                                std::span<const runtime::TensorShape> inputs,
+                                std::span<const runtime::TensorShape> outputs) {
+  space_ = collapse(space, operands);
+  count_ = space.count();
   parameters_ = {};
   const int pack = code_->pack();
   // Where all of it is one line, the elements behind the last whole pack are computed singly.
@@ -60,6 +94,7 @@ bool PointwiseLauncher::packs() const {
 void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, void* stream) {
   if (count_ == 0) return;
   for (size_t k = 0; k < packBytes_.size(); ++k) parameters_.data[k] = k < outputs_ ? outputs[k] : inputs[k - outputs_];
+  if (firstBytes_ != 0) parameters_.data[outputs_] = static_cast<std::byte*>(inputs[0]) + firstBytes_;
   const bool packed = packs();
   if (packed != packed_) {
     packed_ = packed;

@@ -37,10 +37,15 @@ class PointwiseLauncher {
   void configure(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output) {
     configure(inputs, std::span(&output, 1));
   }
+  // The halves of this axis of input 0, whose shape is the output's, have changed places.
+  void configureSwapped(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output, int axis);
   void launch(void* const* inputs, void* const* outputs, void* stream);
   void launch(void* const* inputs, void* output, void* stream) { launch(inputs, &output, stream); }
 
  private:
+  // Of the outputs and then the inputs within the space.
+  void arrange(const Dims& space, const std::vector<Strides>& operands, std::span<const runtime::TensorShape> inputs,
+               std::span<const runtime::TensorShape> outputs);
   bool packs() const;  // the addresses allow whole packs
   void fillSpace();    // for what packed_ says
 
@@ -53,6 +58,7 @@ class PointwiseLauncher {
   bool packable_ = false;
   bool packed_ = false;  // what parameters_.space is set for
   int64_t count_ = 0;
+  int64_t firstBytes_ = 0;  // from the address of input 0 to its element that belongs to the first one of the output
   std::vector<size_t> packBytes_;  // by operand: bytes to which its address must be aligned
 };
 
