@@ -2,8 +2,9 @@
 // and excite products with an epilogue each. A cluster of blocks takes an image. Each block adds up its share of the
 // pixels; the sums of a channel meet at the block that owns it, which multiplies its channels by their columns of the
 // first product; these parts meet at all blocks; each computes the gates of its channels, which all blocks get, and
-// scales its pixels, from shared memory where they have found room. Every sum has an order of its own, so that results
-// never depend on time. The including text defines X, and the three functions of Finish.
+// scales its pixels, from shared memory where they have found room. By slices a block takes all pixels of the channels
+// that it owns instead, so that only the parts meet. Every sum has an order of its own, so that results never depend on
+// time. The including text defines X, and the three functions of Finish.
 #pragma once
 
 #include "backends/cuda/kernels/excitation/excitation_parameters.h"
@@ -11,7 +12,7 @@
 #include "scalar.cuh"
 
 // kPack: channels that a thread takes at once.
-template <int kPack, typename Finish>
+template <int kPack, bool kSlices, typename Finish>
 struct Excitation {
   typedef Pack<X, kPack> Some;
   static const int kGroup = kExcitationMostBlocks;  // lanes that work on a row of weights
@@ -21,6 +22,7 @@ struct Excitation {
   int first, own;          // channels of this block
   int firstPixel, pixels;  // its share
   int packs, lanes;        // of a pixel; threads that share a pack's pixels
+  int kept;                // channels of a pixel in the tile
   i64 offset;              // of the share in x and y
   float* memory;
   X* tile;
@@ -29,11 +31,12 @@ struct Excitation {
       : p(parameters), block(blockOfCluster()), blocks(blocksOfCluster()), threads(blockDim.x) {
     first = block * p.slice;
     own = max(0, min(p.slice, p.channels - first));
-    firstPixel = (int)((i64)p.pixels * block / blocks);
-    pixels = (int)((i64)p.pixels * (block + 1) / blocks) - firstPixel;
-    packs = p.channels / kPack;
+    firstPixel = kSlices ? 0 : (int)((i64)p.pixels * block / blocks);
+    pixels = kSlices ? p.pixels : (int)((i64)p.pixels * (block + 1) / blocks) - firstPixel;
+    kept = kSlices ? p.slice : p.channels;
+    packs = kept / kPack;
     lanes = max(1, threads / packs);
-    offset = ((i64)blockIdx.y * p.pixels + firstPixel) * p.channels;
+    offset = ((i64)blockIdx.y * p.pixels + firstPixel) * p.channels + (kSlices ? first : 0);
     memory = (float*)shared;
     tile = (X*)(memory + p.tile);
   }
@@ -73,11 +76,12 @@ struct Excitation {
   // The thread's packs of channels, and the first of the pixels that it takes of each.
   __device__ __forceinline__ int firstPack() const { return packs <= threads ? threadIdx.x % packs : threadIdx.x; }
   __device__ __forceinline__ int lane() const { return packs <= threads ? threadIdx.x / packs : 0; }
+  __device__ __forceinline__ int packsHere() const { return kSlices ? own / kPack : packs; }
 
   __device__ __forceinline__ void take(float (&sum)[kPack], const Some& some, int pixel, int pack) const {
 #pragma unroll
     for (int e = 0; e < kPack; ++e) sum[e] += Element<X>::load(some.e[e]);
-    if (p.keeps != 0) *(Some*)(tile + (i64)pixel * p.channels + pack * kPack) = some;
+    if (p.keeps != 0) *(Some*)(tile + (i64)pixel * kept + pack * kPack) = some;
   }
 
   // Sums of the block's pixels, of which each lane has its own.
@@ -85,7 +89,7 @@ struct Excitation {
     constexpr int kAtOnce = 4;
     if (lane() >= lanes) return;
 #pragma unroll 1
-    for (int pack = firstPack(); pack < packs; pack += threads) {
+    for (int pack = firstPack(); pack < packsHere(); pack += threads) {
       float sum[kPack] = {};
       const X* const from = (const X*)p.x + offset + pack * kPack;
 #pragma unroll 1
@@ -101,7 +105,7 @@ struct Excitation {
         }
       }
       constexpr int kStored = kPack < 4 ? kPack : 4;
-      Pack<float, kStored>* const to = (Pack<float, kStored>*)(memory + lane() * p.channels + pack * kPack);
+      Pack<float, kStored>* const to = (Pack<float, kStored>*)(memory + lane() * p.pitch + pack * kPack);
 #pragma unroll
       for (int e = 0; e < kPack; e += kStored) {
         Pack<float, kStored> some;
@@ -114,7 +118,6 @@ struct Excitation {
   // To the blocks that own the channels.
   __device__ __forceinline__ void sendSums() const {
     constexpr int kFew = 4;
-    __syncthreads();
     int left = lanes;
 #pragma unroll 1
     while (left > kFew) {
@@ -135,6 +138,20 @@ struct Excitation {
       send(memory + p.received + block * p.slice + channel - owner * p.slice, owner, sum);
     }
   }
+  // Where the block has its channels' sums by itself.
+  __device__ __forceinline__ void averageHere() const {
+#pragma unroll 1
+    for (int base = firstRows(); base < own; base += nextRows()) {
+      const int channel = rowOf(base);
+      float sum = 0.f;
+#pragma unroll 4
+      for (int i = threadIdx.x % kGroup; i < lanes; i += kGroup) {
+        if (channel < own) sum += memory[i * p.pitch + channel];
+      }
+      const float whole = ofGroup(sum);
+      if (channel < own) memory[p.means + channel] = whole / (float)p.pixels;
+    }
+  }
   __device__ __forceinline__ void average() const {
 #pragma unroll 1
     for (int i = threadIdx.x; i < own; i += threads) {
@@ -145,7 +162,18 @@ struct Excitation {
     }
   }
 
-  // A group's sum of products, which all of its lanes get.
+  template <int kWide>
+  __device__ __forceinline__ static void loadValues(float (&to)[kWide], const float* from) {
+    constexpr int kLoaded = kWide < 4 ? kWide : 4;
+#pragma unroll
+    for (int e = 0; e < kWide; e += kLoaded) {
+      const Pack<float, kLoaded> some = *(const Pack<float, kLoaded>*)(from + e);
+#pragma unroll
+      for (int i = 0; i < kLoaded; ++i) to[e + i] = some.e[i];
+    }
+  }
+
+  // A lane's share of a group's sum of products.
   template <int kWide>
   __device__ __forceinline__ static float product(const X* weights, const float* values, int count) {
     constexpr int kAtOnce = 4;
@@ -162,8 +190,10 @@ struct Excitation {
       for (int k = 0; k < kAtOnce; ++k) {
         const int i = begin + k * kGroup * kWide;
         if (i >= count) break;
+        float value[kWide];
+        loadValues(value, values + i);
 #pragma unroll
-        for (int e = 0; e < kWide; ++e) sum += Element<X>::load(some[k].e[e]) * values[i + e];
+        for (int e = 0; e < kWide; ++e) sum += Element<X>::load(some[k].e[e]) * value[e];
       }
     }
     return sum;
@@ -218,7 +248,9 @@ struct Excitation {
       const float whole = ofGroup(sum);
       if (!inside) continue;
       const float bias = p.exciteBias != nullptr ? load<X>(p.exciteBias, first + row) : 0.f;
-      sendToAll(memory + p.gates + first + row, Finish::excite(whole + bias));
+      const float gate = Finish::excite(whole + bias);
+      if (!kSlices) sendToAll(memory + p.gates + first + row, gate);
+      else if (threadIdx.x % kGroup == 0) memory[p.gates + row] = gate;
     }
   }
 
@@ -233,19 +265,19 @@ struct Excitation {
     constexpr int kAtOnce = 4;
     if (lane() >= lanes) return;
     const X* const from = p.keeps != 0 ? tile : (const X*)p.x + offset;
+    const int pitch = p.keeps != 0 ? kept : p.channels;
     X* const to = (X*)p.y + offset;
 #pragma unroll 1
-    for (int pack = firstPack(); pack < packs; pack += threads) {
+    for (int pack = firstPack(); pack < packsHere(); pack += threads) {
       float gate[kPack];
-#pragma unroll
-      for (int e = 0; e < kPack; ++e) gate[e] = memory[p.gates + pack * kPack + e];
+      loadValues(gate, memory + p.gates + pack * kPack);
 #pragma unroll 1
       for (int pixel = lane(); pixel < pixels; pixel += kAtOnce * lanes) {
         Some some[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           if (pixel + i * lanes < pixels)
-            some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * p.channels + pack * kPack);
+            some[i] = *(const Some*)(from + (i64)(pixel + i * lanes) * pitch + pack * kPack);
         }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
@@ -261,17 +293,25 @@ struct Excitation {
     afterPredecessor();
     if (blocks > 1) announceToCluster();
     addUp();
-    sendSums();
-    if (kPack > 1) waitForCopies<0>();
-    meet();
-    average();
+    if (kPack > 1 && kSlices) waitForCopies<0>();
+    __syncthreads();
+    if (kSlices) {
+      averageHere();
+      if (blocks > 1) waitForCluster();  // the others have begun
+    } else {
+      sendSums();
+      if (kPack > 1) waitForCopies<0>();
+      meet();
+      average();
+    }
     __syncthreads();
     squeeze();
     meet();
     joinSqueezed();
     __syncthreads();
     excite();
-    meet();
+    if (kSlices) __syncthreads();
+    else meet();
     scale();
   }
 };

@@ -18,6 +18,7 @@ struct ExcitationParameters {
   const void* exciteBias = nullptr;   // or null
   int32_t pixels = 0, channels = 0, squeezed = 0;
   int32_t slice = 0;          // channels that a block owns, whole packs
+  int32_t pitch = 0;          // floats from the sums of one lane of threads to those of the next
   int32_t holds = 0;          // the block's weights stand in shared memory before the launch in front has ended
   int32_t keeps = 0;          // pixels stay in shared memory
   int32_t squeezedPacks = 0;  // rows of `excite` are whole packs
