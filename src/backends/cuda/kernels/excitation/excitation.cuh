@@ -23,6 +23,7 @@ struct Excitation {
   int firstPixel, pixels;  // its share
   int packs, lanes;        // of a pixel; threads that share a pack's pixels
   int kept;                // channels of a pixel in the tile
+  int firstPack, lane;     // of this thread: its packs of channels, and the first of the pixels that it takes of each
   i64 offset;              // of the share in x and y
   float* memory;
   X* tile;
@@ -36,21 +37,40 @@ struct Excitation {
     kept = kSlices ? p.slice : p.channels;
     packs = kept / kPack;
     lanes = max(1, threads / packs);
+    lane = packs <= threads ? threadIdx.x / packs : 0;
+    firstPack = (int)threadIdx.x - lane * packs;
     offset = ((i64)blockIdx.y * p.pixels + firstPixel) * p.channels + (kSlices ? first : 0);
     memory = (float*)shared;
     tile = (X*)(memory + p.tile);
   }
 
-  // All threads of the cluster have come here, and see what the others have stored.
-  __device__ __forceinline__ void meet() const {
-    if (blocks == 1) return __syncthreads();
-    syncWarp();
-    arriveAtCluster();
-    waitForCluster();
+  // Values come to a block in three waves, each of which has a barrier that counts their bytes.
+  enum Wave { kSums, kParts, kGates };
+  __device__ __forceinline__ ByteBarrier* barrierOf(Wave wave) const {
+    return (ByteBarrier*)(memory + p.barriers) + wave;
   }
-  __device__ __forceinline__ void send(float* to, int rank, float value) const {
+  __device__ __forceinline__ void expectValues() const {
+    if (blocks == 1) return;
+    if (threadIdx.x == 0) {
+      const int values[] = {kSlices ? 0 : blocks * own, blocks * p.squeezed, kSlices ? 0 : p.channels};
+#pragma unroll
+      for (int wave = kSums; wave <= kGates; ++wave) openBarrier(barrierOf((Wave)wave), 1);
+      showBarriers();
+#pragma unroll
+      for (int wave = kSums; wave <= kGates; ++wave)
+        arriveExpecting(barrierOf((Wave)wave), (unsigned)(values[wave] * sizeof(float)));
+    }
+    syncWarp();
+    announceToCluster();
+  }
+  // A wave has come, from this block and the others.
+  __device__ __forceinline__ void meet(Wave wave) const {
+    if (blocks == 1) __syncthreads();
+    else waitAt(barrierOf(wave), 0);
+  }
+  __device__ __forceinline__ void send(float* to, int rank, float value, Wave wave) const {
     if (blocks == 1) *to = value;
-    else storeToBlock(to, rank, Pack<float, 1>{{value}});
+    else sendToBlock(to, rank, value, barrierOf(wave));
   }
 
   // The block's weights, which no launch writes, on their way to shared memory.
@@ -73,9 +93,6 @@ struct Excitation {
   __device__ __forceinline__ X* squeezeRows() const { return (X*)(memory + p.weights); }
   __device__ __forceinline__ X* exciteRows() const { return squeezeRows() + p.squeezed * p.slice; }
 
-  // The thread's packs of channels, and the first of the pixels that it takes of each.
-  __device__ __forceinline__ int firstPack() const { return packs <= threads ? threadIdx.x % packs : threadIdx.x; }
-  __device__ __forceinline__ int lane() const { return packs <= threads ? threadIdx.x / packs : 0; }
   __device__ __forceinline__ int packsHere() const { return kSlices ? own / kPack : packs; }
 
   __device__ __forceinline__ void take(float (&sum)[kPack], const Some& some, int pixel, int pack) const {
@@ -83,17 +100,54 @@ struct Excitation {
     for (int e = 0; e < kPack; ++e) sum[e] += Element<X>::load(some.e[e]);
     if (p.keeps != 0) *(Some*)(tile + (i64)pixel * kept + pack * kPack) = some;
   }
+  __device__ __forceinline__ void storeSums(const float (&sum)[kPack], int pack) const {
+    constexpr int kStored = kPack < 4 ? kPack : 4;
+    Pack<float, kStored>* const to = (Pack<float, kStored>*)(memory + lane * p.pitch + pack * kPack);
+#pragma unroll
+    for (int e = 0; e < kPack; e += kStored) {
+      Pack<float, kStored> some;
+#pragma unroll
+      for (int i = 0; i < kStored; ++i) some.e[i] = sum[e + i];
+      to[e / kStored] = some;
+    }
+  }
+
+  // Sums of the block's pixels, which copies bring to the tile: few instructions, each of which is fetched once.
+  __device__ __forceinline__ void addUpTile() const {
+    if (lane >= lanes) return;
+#pragma unroll 1
+    for (int pack = firstPack; pack < packsHere(); pack += threads) {
+      const X* const from = (const X*)p.x + offset + pack * kPack;
+#pragma unroll 1
+      for (int pixel = lane; pixel < pixels; pixel += lanes)
+        copyAsync(tile + (i64)pixel * kept + pack * kPack, from + (i64)pixel * p.channels, true);
+    }
+    closeCopies();
+    waitForCopies<0>();
+#pragma unroll 1
+    for (int pack = firstPack; pack < packsHere(); pack += threads) {
+      float sum[kPack] = {};
+#pragma unroll 1
+      for (int pixel = lane; pixel < pixels; pixel += lanes) {
+        const Some some = *(const Some*)(tile + (i64)pixel * kept + pack * kPack);
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) sum[e] += Element<X>::load(some.e[e]);
+      }
+      storeSums(sum, pack);
+    }
+  }
 
   // Sums of the block's pixels, of which each lane has its own.
   __device__ __forceinline__ void addUp() const {
     constexpr int kAtOnce = 4;
-    if (lane() >= lanes) return;
+    if (kPack > 1 && kSlices && p.keeps != 0) return addUpTile();
+    if (lane >= lanes) return;
 #pragma unroll 1
-    for (int pack = firstPack(); pack < packsHere(); pack += threads) {
+    for (int pack = firstPack; pack < packsHere(); pack += threads) {
       float sum[kPack] = {};
       const X* const from = (const X*)p.x + offset + pack * kPack;
 #pragma unroll 1
-      for (int pixel = lane(); pixel < pixels; pixel += kAtOnce * lanes) {
+      for (int pixel = lane; pixel < pixels; pixel += kAtOnce * lanes) {
         Some some[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
@@ -104,15 +158,7 @@ struct Excitation {
           if (pixel + i * lanes < pixels) take(sum, some[i], pixel + i * lanes, pack);
         }
       }
-      constexpr int kStored = kPack < 4 ? kPack : 4;
-      Pack<float, kStored>* const to = (Pack<float, kStored>*)(memory + lane() * p.pitch + pack * kPack);
-#pragma unroll
-      for (int e = 0; e < kPack; e += kStored) {
-        Pack<float, kStored> some;
-#pragma unroll
-        for (int i = 0; i < kStored; ++i) some.e[i] = sum[e + i];
-        to[e / kStored] = some;
-      }
+      storeSums(sum, pack);
     }
   }
   // To the blocks that own the channels.
@@ -135,18 +181,26 @@ struct Excitation {
 #pragma unroll 1
       for (int i = 1; i < left; ++i) sum += memory[i * p.channels + channel];
       const int owner = channel / p.slice;
-      send(memory + p.received + block * p.slice + channel - owner * p.slice, owner, sum);
+      send(memory + p.received + block * p.slice + channel - owner * p.slice, owner, sum, kSums);
     }
   }
   // Where the block has its channels' sums by itself.
   __device__ __forceinline__ void averageHere() const {
+    constexpr int kAtOnce = 4;
 #pragma unroll 1
     for (int base = firstRows(); base < own; base += nextRows()) {
       const int channel = rowOf(base);
       float sum = 0.f;
-#pragma unroll 4
-      for (int i = threadIdx.x % kGroup; i < lanes; i += kGroup) {
-        if (channel < own) sum += memory[i * p.pitch + channel];
+#pragma unroll 1
+      for (int i = threadIdx.x % kGroup; i < lanes; i += kAtOnce * kGroup) {
+        float some[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          const int at = i + k * kGroup;
+          some[k] = channel < own && at < lanes ? memory[at * p.pitch + channel] : 0.f;
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) sum += some[k];
       }
       const float whole = ofGroup(sum);
       if (channel < own) memory[p.means + channel] = whole / (float)p.pixels;
@@ -173,10 +227,9 @@ struct Excitation {
     }
   }
 
-  // A lane's share of a group's sum of products.
-  template <int kWide>
+  // A lane's share of a group's sum of products. kAtOnce: packs of weights under way, one where they are near.
+  template <int kWide, int kAtOnce>
   __device__ __forceinline__ static float product(const X* weights, const float* values, int count) {
-    constexpr int kAtOnce = 4;
     float sum = 0.f;
 #pragma unroll 1
     for (int begin = threadIdx.x % kGroup * kWide; begin < count; begin += kAtOnce * kGroup * kWide) {
@@ -198,6 +251,10 @@ struct Excitation {
     }
     return sum;
   }
+  template <int kWide>
+  __device__ __forceinline__ float product(const X* weights, const float* values, int count) const {
+    return p.holds != 0 ? product<kWide, 1>(weights, values, count) : product<kWide, 4>(weights, values, count);
+  }
   __device__ __forceinline__ static float ofGroup(float sum) {
 #pragma unroll
     for (int mask = 1; mask < kGroup; mask *= 2) sum += shuffleXor(sum, mask);
@@ -208,9 +265,9 @@ struct Excitation {
   __device__ __forceinline__ int firstRows() const { return threadIdx.x / 32 * (32 / kGroup); }
   __device__ __forceinline__ int nextRows() const { return threads / kGroup; }
   // By the lanes of a group, to all blocks.
-  __device__ __forceinline__ void sendToAll(float* to, float value) const {
+  __device__ __forceinline__ void sendToAll(float* to, float value, Wave wave) const {
     const int rank = threadIdx.x % kGroup;
-    if (rank < blocks) send(to, rank, value);
+    if (rank < blocks) send(to, rank, value, wave);
   }
 
   __device__ __forceinline__ void squeeze() const {
@@ -222,7 +279,7 @@ struct Excitation {
       const bool inside = row < p.squeezed;
       const float sum = inside ? product<kPack>(weights + (i64)row * pitch, memory + p.means, own) : 0.f;
       const float whole = ofGroup(sum);
-      if (inside) sendToAll(memory + p.parts + block * p.squeezed + row, whole);
+      if (inside) sendToAll(memory + p.parts + block * p.squeezed + row, whole, kParts);
     }
   }
   __device__ __forceinline__ void joinSqueezed() const {
@@ -249,7 +306,7 @@ struct Excitation {
       if (!inside) continue;
       const float bias = p.exciteBias != nullptr ? load<X>(p.exciteBias, first + row) : 0.f;
       const float gate = Finish::excite(whole + bias);
-      if (!kSlices) sendToAll(memory + p.gates + first + row, gate);
+      if (!kSlices) sendToAll(memory + p.gates + first + row, gate, kGates);
       else if (threadIdx.x % kGroup == 0) memory[p.gates + row] = gate;
     }
   }
@@ -261,18 +318,17 @@ struct Excitation {
       result.e[e] = Element<X>::store(Finish::scale(Element<X>::load(some.e[e]), gate[e]));
     return result;
   }
-  __device__ __forceinline__ void scale() const {
-    constexpr int kAtOnce = 4;
-    if (lane() >= lanes) return;
-    const X* const from = p.keeps != 0 ? tile : (const X*)p.x + offset;
-    const int pitch = p.keeps != 0 ? kept : p.channels;
+  // kAtOnce: pixels under way, one where they are near.
+  template <int kAtOnce>
+  __device__ __forceinline__ void scale(const X* from, int pitch) const {
+    if (lane >= lanes) return;
     X* const to = (X*)p.y + offset;
 #pragma unroll 1
-    for (int pack = firstPack(); pack < packsHere(); pack += threads) {
+    for (int pack = firstPack; pack < packsHere(); pack += threads) {
       float gate[kPack];
       loadValues(gate, memory + p.gates + pack * kPack);
 #pragma unroll 1
-      for (int pixel = lane(); pixel < pixels; pixel += kAtOnce * lanes) {
+      for (int pixel = lane; pixel < pixels; pixel += kAtOnce * lanes) {
         Some some[kAtOnce];
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
@@ -289,9 +345,9 @@ struct Excitation {
   }
 
   __device__ __forceinline__ void run() const {
+    expectValues();
     if (kPack > 1) fetchWeights();
     afterPredecessor();
-    if (blocks > 1) announceToCluster();
     addUp();
     if (kPack > 1 && kSlices) waitForCopies<0>();
     __syncthreads();
@@ -301,17 +357,18 @@ struct Excitation {
     } else {
       sendSums();
       if (kPack > 1) waitForCopies<0>();
-      meet();
+      meet(kSums);
       average();
     }
     __syncthreads();
     squeeze();
-    meet();
+    meet(kParts);
     joinSqueezed();
     __syncthreads();
     excite();
     if (kSlices) __syncthreads();
-    else meet();
-    scale();
+    else meet(kGates);
+    if (p.keeps != 0) scale<1>(tile, kept);
+    else scale<4>((const X*)p.x + offset, p.channels);
   }
 };

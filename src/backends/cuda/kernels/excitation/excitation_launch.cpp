@@ -98,6 +98,7 @@ class ExcitationInstance final : public runtime::KernelInstance {
     p.parts = take(shape.blocks * p.squeezed);
     p.joined = take(p.squeezed);
     p.gates = take(shape.blocks * p.slice);
+    p.barriers = take(8);  // three of 8 bytes
     p.weights = take(0);
     const int64_t bytes = bits(record_.type) / 8;
     const bool alone = int64_t{images_} * shape.blocks <= multiprocessors();

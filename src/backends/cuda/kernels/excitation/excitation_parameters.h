@@ -23,7 +23,7 @@ struct ExcitationParameters {
   int32_t keeps = 0;          // pixels stay in shared memory
   int32_t squeezedPacks = 0;  // rows of `excite` are whole packs
   // Where things begin in shared memory, in floats: sums of channels are at 0.
-  int32_t received = 0, means = 0, parts = 0, joined = 0, gates = 0, weights = 0, tile = 0;
+  int32_t received = 0, means = 0, parts = 0, joined = 0, gates = 0, barriers = 0, weights = 0, tile = 0;
 };
 
 }  // namespace tenon::backends::cuda
