@@ -1,12 +1,12 @@
-// normalization(h + r, s, t) => normalization{skip}(h, s, t, r), with the sum as second output where others read it: on
-// GPUs a product that adds r in its epilogue is slower by more than the normalization is by reading r.
-#include "passes/common/pass.h"
+// How a residual sum joins the normalization that reads it.
+#include "passes/common/residual_sums.h"
 
 #include <algorithm>
 
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
 #include "ops/op/pointwise.h"
+#include "passes/common/pass.h"
 
 namespace tenon::passes {
 namespace {
@@ -80,7 +80,7 @@ std::optional<Split> splitSum(const ops::ScalarExpr& expr, int first, Fits fits)
 
 class Join {
  public:
-  Join(Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  Join(Graph& graph, const Options& options, bool mayWait) : graph_(graph), options_(options), mayWait_(mayWait) {}
 
   bool run(NodeId id) {
     const auto& node = graph_.node(id);
@@ -109,13 +109,23 @@ class Join {
     });
   }
 
-  // Whether a product computes the sum, or will when it becomes its epilogue.
-  bool isOfProduct(NodeId id) const {
-    const auto& node = graph_.node(id);
-    return node.op.facts().contraction || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-             const NodeId producer = graph_.value(input).producer;
-             return producer != graph::kNone && graph_.node(producer).op.facts().contraction;
-           });
+  // Whether a product computes the sum or, as long as it may wait, will: sums become epilogues, and other passes may
+  // take away the scalar work and the movement between.
+  bool isOfProduct(NodeId sum) const {
+    constexpr size_t kMostNodes = 16;
+    if (graph_.node(sum).op.facts().contraction) return true;
+    std::vector<NodeId> nodes{sum};
+    for (size_t i = 0; mayWait_ && i < nodes.size() && i < kMostNodes; ++i) {
+      for (const ValueId input : graph_.node(nodes[i]).inputs) {
+        const NodeId producer = graph_.value(input).producer;
+        if (producer == graph::kNone) continue;
+        const auto facts = graph_.node(producer).op.facts();
+        if (facts.contraction) return true;
+        const bool isAlone = graph_.uses(input).size() == 1 && !graph_.isOutput(input);
+        if (isAlone && (facts.pointwise || facts.movement)) nodes.push_back(producer);
+      }
+    }
+    return false;
   }
 
   bool isLike(ValueId sum, ValueId operand) const { return graph_.value(operand).type == graph_.value(sum).type; }
@@ -185,12 +195,13 @@ class Join {
 
   Graph& graph_;
   const Options& options_;
+  bool mayWait_;
 };
 
 }  // namespace
 
-int pass_fuse_add_norm(Graph& graph, const Options& options) {
-  return editUntilDone(graph, [&](NodeId id) { return Join(graph, options).run(id); });
+int joinSums(Graph& graph, const Options& options, bool mayWait) {
+  return editUntilDone(graph, [&](NodeId id) { return Join(graph, options, mayWait).run(id); });
 }
 
 }  // namespace tenon::passes
