@@ -73,6 +73,17 @@ struct Excitation {
     else sendToBlock(to, rank, value, barrierOf(wave));
   }
 
+  // Where biases stand in shared memory.
+  __device__ __forceinline__ float* squeezeBiases() const { return memory + p.biases; }
+  __device__ __forceinline__ float* exciteBiases() const { return squeezeBiases() + p.squeezed; }
+  __device__ __forceinline__ void fetchBiases() const {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < p.squeezed; i += threads)
+      squeezeBiases()[i] = p.squeezeBias != nullptr ? load<X>(p.squeezeBias, i) : 0.f;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < own; i += threads)
+      exciteBiases()[i] = p.exciteBias != nullptr ? load<X>(p.exciteBias, first + i) : 0.f;
+  }
   // The block's weights, which no launch writes, on their way to shared memory.
   __device__ __forceinline__ void fetchWeights() const {
     if (p.holds == 0) return;
@@ -140,7 +151,7 @@ struct Excitation {
   // Sums of the block's pixels, of which each lane has its own.
   __device__ __forceinline__ void addUp() const {
     constexpr int kAtOnce = 4;
-    if (kPack > 1 && kSlices && p.keeps != 0) return addUpTile();
+    if (kPack > 1 && p.keeps != 0) return addUpTile();
     if (lane >= lanes) return;
 #pragma unroll 1
     for (int pack = firstPack; pack < packsHere(); pack += threads) {
@@ -285,9 +296,12 @@ struct Excitation {
   __device__ __forceinline__ void joinSqueezed() const {
 #pragma unroll 1
     for (int i = threadIdx.x; i < p.squeezed; i += threads) {
-      float sum = p.squeezeBias != nullptr ? load<X>(p.squeezeBias, i) : 0.f;
-#pragma unroll 1
-      for (int k = 0; k < blocks; ++k) sum += memory[p.parts + k * p.squeezed + i];
+      float parts[kGroup];
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) parts[k] = k < blocks ? memory[p.parts + k * p.squeezed + i] : 0.f;
+      float sum = squeezeBiases()[i];
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) sum += parts[k];
       memory[p.joined + i] = Finish::squeeze(sum);
     }
   }
@@ -304,8 +318,7 @@ struct Excitation {
       if (inside && p.squeezedPacks == 0) sum = product<1>(from, values, p.squeezed);
       const float whole = ofGroup(sum);
       if (!inside) continue;
-      const float bias = p.exciteBias != nullptr ? load<X>(p.exciteBias, first + row) : 0.f;
-      const float gate = Finish::excite(whole + bias);
+      const float gate = Finish::excite(whole + exciteBiases()[row]);
       if (!kSlices) sendToAll(memory + p.gates + first + row, gate, kGates);
       else if (threadIdx.x % kGroup == 0) memory[p.gates + row] = gate;
     }
@@ -347,16 +360,17 @@ struct Excitation {
   __device__ __forceinline__ void run() const {
     expectValues();
     if (kPack > 1) fetchWeights();
+    if (p.hasConstants != 0) fetchBiases();
     afterPredecessor();
+    if (p.hasConstants == 0) fetchBiases();
     addUp();
-    if (kPack > 1 && kSlices) waitForCopies<0>();
+    if (kPack > 1) waitForCopies<0>();
     __syncthreads();
     if (kSlices) {
       averageHere();
       if (blocks > 1) waitForCluster();  // the others have begun
     } else {
       sendSums();
-      if (kPack > 1) waitForCopies<0>();
       meet(kSums);
       average();
     }

@@ -99,6 +99,7 @@ class ExcitationInstance final : public runtime::KernelInstance {
     p.joined = take(p.squeezed);
     p.gates = take(shape.blocks * p.slice);
     p.barriers = take(8);  // three of 8 bytes
+    p.biases = take(p.squeezed + p.slice);
     p.weights = take(0);
     const int64_t bytes = bits(record_.type) / 8;
     const bool alone = int64_t{images_} * shape.blocks <= multiprocessors();
@@ -106,6 +107,7 @@ class ExcitationInstance final : public runtime::KernelInstance {
     const int64_t most = std::min<int64_t>(alone ? kExcitationMostShared : kExcitationMostShared / 2,
                                            sharedBytesOfMultiprocessor() / (alone ? 1 : 2) - 1024);
     const int64_t weights = 2 * int64_t{p.squeezed} * p.slice * bytes;
+    p.hasConstants = hasConstants_ ? 1 : 0;
     p.holds = alone && packed && hasConstants_ && int64_t{p.weights} * 4 + weights <= most ? 1 : 0;
     p.tile = up(p.weights + (p.holds != 0 ? static_cast<int32_t>((weights + 3) / 4) : 0), 4);
     const int64_t fixed = int64_t{p.tile} * 4;
@@ -131,7 +133,8 @@ class ExcitationKernel final : public runtime::Kernel {
       : record_(load.record), module_(load.nativeCode, excitationCode(record_.op, record_.shape.slices, record_.type)) {
     function_ = module_.function("tenon_excitation");
     hasConstants_ = true;  // what another launch may write is not read ahead of the wait for it
-    for (const size_t i : {size_t{1}, record_.op.secondWeights()})
+    const size_t operands = record_.op.secondWeights() + (record_.op.excite.hasBias ? 2 : 1);
+    for (size_t i = 1; i < operands; ++i)
       hasConstants_ = hasConstants_ && i < load.constants.size() && load.constants[i].data != nullptr;
     allowSharedBytes(
         function_, static_cast<size_t>(std::min<int64_t>(kExcitationMostShared, sharedBytesOfMultiprocessor() - 1024)));
