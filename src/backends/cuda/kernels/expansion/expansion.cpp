@@ -158,6 +158,8 @@ Code expansionCode(const ExpansionOp& op, const ExpansionShape& shape, DataType 
   text += "};\n\n";
   text += fmt::format("typedef Expansion<{}, {}, {}, {}, {}, {}, {}, {}, Finish> Both;\n", shape.inputs, shape.height,
                       shape.width, op.window.strides[0], shape.rows, shape.columns, shape.slice, kExpansionThreads);
+  text += fmt::format("static_assert(Both::kSharedBytes == {}, \"what a launch gives\");\n",
+                      shape.sharedBytes(op.window.strides[0]));
   text += fmt::format(
       "KERNEL_WITHOUT_WAIT(__launch_bounds__({}), tenon_expansion, ExpansionParameters) {{\n"
       "  DYNAMIC_SHARED(memory, Both::kSharedBytes);\n  Both(p, memory).run();\n}}\n",
