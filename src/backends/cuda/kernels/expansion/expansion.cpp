@@ -52,9 +52,10 @@ ExpansionOp::ExpansionOp(const ops::Operator& op) {
   if (!reads(composite->parts[0], 0, expand.hasBias) || !reads(composite->parts[1], -1, window.hasBias)) return;
   if (expand.groups != 1 || !areAll(expand.strides, 1) || !isUnpadded(expand)) return;
   const auto& strides = window.strides;
-  const bool isPlain = strides.size() == 2 && strides[0] == strides[1] && strides[0] >= 1 && strides[0] <= 2 &&
-                       areAll(window.dilations, 1) && window.prePadding.size() == 2 &&
-                       window.prePadding[0].isConstant() && window.prePadding[1].isConstant();
+  const bool areAlike = areAll(strides, stride()) && stride() >= 1 && stride() <= 2;
+  const bool isPlain = areAlike && areAll(window.dilations, 1) &&
+                       std::all_of(window.prePadding.begin(), window.prePadding.end(),
+                                   [](const Extent& extent) { return extent.isConstant(); });
   refusal = isPlain ? "" : "depthwise convolutions of other strides, dilations or padding";
 }
 
@@ -111,7 +112,7 @@ int64_t ExpansionShape::sharedBytes(int64_t stride) const {
 }
 
 std::vector<ExpansionShape> expansionShapes(const ExpansionOp& op, const Dims& y, const Dims& w, const Dims& v) {
-  const int64_t stride = op.window.strides[0];
+  const int64_t stride = op.stride();
   ExpansionShape shape{w[0], w[1], v[2], v[3]};
   std::vector<std::pair<double, ExpansionShape>> rated;
   for (const auto& [rows, columns] : {std::pair{14, 14}, {7, 14}, {7, 7}, {4, 14}, {8, 16}, {8, 8}, {4, 7}}) {
@@ -157,9 +158,9 @@ Code expansionCode(const ExpansionOp& op, const ExpansionShape& shape, DataType 
   add("window", op.window.epilogue);
   text += "};\n\n";
   text += fmt::format("typedef Expansion<{}, {}, {}, {}, {}, {}, {}, {}, Finish> Both;\n", shape.inputs, shape.height,
-                      shape.width, op.window.strides[0], shape.rows, shape.columns, shape.slice, kExpansionThreads);
+                      shape.width, op.stride(), shape.rows, shape.columns, shape.slice, kExpansionThreads);
   text += fmt::format("static_assert(Both::kSharedBytes == {}, \"what a launch gives\");\n",
-                      shape.sharedBytes(op.window.strides[0]));
+                      shape.sharedBytes(op.stride()));
   text += fmt::format(
       "KERNEL_WITHOUT_WAIT(__launch_bounds__({}), tenon_expansion, ExpansionParameters) {{\n"
       "  DYNAMIC_SHARED(memory, Both::kSharedBytes);\n  Both(p, memory).run();\n}}\n",

@@ -20,6 +20,9 @@ struct ExpansionOp {
   std::string refusal;  // why the operator is none of these, or empty
 
   explicit ExpansionOp(const ops::Operator& op);
+  // Fields that are left out are ones and zeros.
+  int64_t stride() const { return window.strides.empty() ? 1 : window.strides[0]; }
+  int64_t padding(size_t axis) const { return window.prePadding.empty() ? 0 : window.prePadding[axis].constant(); }
   size_t secondWeights() const { return expand.hasBias ? 3 : 2; }
   size_t operands() const { return secondWeights() + (window.hasBias ? 2 : 1); }
   // Why the kernel cannot compute it on these shapes, or empty.

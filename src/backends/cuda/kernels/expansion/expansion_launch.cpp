@@ -45,15 +45,14 @@ class ExpansionInstance final : public runtime::KernelInstance {
                             name(shapes.inputs[0].dtype));
     if (!refusal.empty()) throw Unsupported("cuda.expansion: {}", refusal);
     auto& p = parameters_;
-    const auto& window = record_.op.window;
     images_ = static_cast<unsigned>(x[0]);
     p.height = static_cast<int32_t>(x[2]);
     p.width = static_cast<int32_t>(x[3]);
     p.rows = static_cast<int32_t>(y[2]);
     p.columns = static_cast<int32_t>(y[3]);
     p.channels = static_cast<int32_t>(y[1]);
-    p.top = static_cast<int32_t>(window.prePadding[0].constant());
-    p.left = static_cast<int32_t>(window.prePadding[1].constant());
+    p.top = static_cast<int32_t>(record_.op.padding(0));
+    p.left = static_cast<int32_t>(record_.op.padding(1));
     p.tilesOfRow = (p.columns + shape.columns - 1) / shape.columns;
     const int64_t tiles = int64_t{p.tilesOfRow} * ((p.rows + shape.rows - 1) / shape.rows);
     checkUser(tiles <= 65535, "cuda.expansion: {} tiles of a result {} exceed the grid", tiles, y.text());
@@ -76,7 +75,7 @@ class ExpansionInstance final : public runtime::KernelInstance {
       checkUser(isAligned(address, kPackBytes), "cuda.expansion: a tensor is not aligned to {} bytes", kPackBytes);
     const auto& shape = record_.shape;
     launchGrid(function_, static_cast<unsigned>(shape.channels / shape.slice), tiles_, images_, kExpansionThreads, &p,
-               arguments.stream, static_cast<unsigned>(shape.sharedBytes(op.window.strides[0])));
+               arguments.stream, static_cast<unsigned>(shape.sharedBytes(op.stride())));
   }
 
  private:
@@ -95,7 +94,7 @@ class ExpansionKernel final : public runtime::Kernel {
         throw Unsupported("cuda.expansion: operand {} is no constant", i);
     }
     function_ = module_.function("tenon_expansion");
-    allowSharedBytes(function_, static_cast<size_t>(record_.shape.sharedBytes(record_.op.window.strides[0])));
+    allowSharedBytes(function_, static_cast<size_t>(record_.shape.sharedBytes(record_.op.stride())));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
     return std::make_unique<ExpansionInstance>(record_, function_);
