@@ -22,16 +22,6 @@ struct Expansion {
   static const int kParts = kSlice / 8;
   static const int kPairs = kSlice / 2;
   static const int kTaps = kHeight * kWidth;
-  // Results of a row that a thread sums together: as many as leave most threads something to do.
-  static constexpr int runOf(int columns) {
-    int run = 1;
-    for (int i = 2; i <= 8; ++i) {
-      if (columns % i == 0 && kTileRows * (columns / i) * kPairs * 4 >= 3 * kThreads) run = i;
-    }
-    return run;
-  }
-  static const int kRun = runOf(kTileColumns);
-  static const int kRuns = kTileColumns / kRun;  // of a row
   // Where things begin in shared memory, in bytes: the pixels are at 0.
   static const int kWeightsAt = kTiles * 16 * kInPitch * 2;
   static const int kExpandedAt = kWeightsAt + kSlice * kInPitch * 2;
@@ -112,15 +102,9 @@ struct Expansion {
 
   __device__ __forceinline__ void expand() const {
     const int lane = threadIdx.x % 32;
-    const int pair = lane % 4 * 2;
-    float bias[kParts][2];
-#pragma unroll
-    for (int i = 0; i < 2 * kParts; ++i) bias[i / 2][i % 2] = biases()[i / 2 * 8 + pair + i % 2];
 #pragma unroll 1
     for (int tile = threadIdx.x / 32; tile < kTiles; tile += kThreads / 32) {
-      float sum[kParts][4];
-#pragma unroll
-      for (int i = 0; i < 4 * kParts; ++i) sum[i / 4][i % 4] = bias[i / 4][i % 2];
+      float sum[kParts][4] = {};
       const X* const left16 = pixels() + (tile * 16 + lane % 16) * kInPitch + lane / 16 * 8;
 #pragma unroll 2
       for (int step = 0; step < kSteps; ++step) {
@@ -136,6 +120,7 @@ struct Expansion {
           if (isPair) multiplyAdd<X>(sum[part + 1 < kParts ? part + 1 : part], a, b[2], b[3]);
         }
       }
+      const int pair = lane % 4 * 2;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int pixel = tile * 16 + lane / 4 + half * 8;
@@ -143,8 +128,8 @@ struct Expansion {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
           const int channel = part * 8 + pair;
-          const float low = Finish::expand(sum[part][2 * half]);
-          const float high = Finish::expand(sum[part][2 * half + 1]);
+          const float low = Finish::expand(sum[part][2 * half] + biases()[channel]);
+          const float high = Finish::expand(sum[part][2 * half + 1] + biases()[channel + 1]);
           *(unsigned*)(expanded() + pixel * kPitch + channel) = inside ? packed<X>(low, high) : 0u;
         }
       }
@@ -167,41 +152,22 @@ struct Expansion {
     const float highBias = biases()[kSlice + channel + 1];
     X* const to = (X*)p.y + (i64)blockIdx.z * p.rows * p.columns * p.channels + firstChannel + channel;
 #pragma unroll 1
-    for (int run = lane; run < kTileRows * kRuns; run += kLanes) {
-      const int row = run / kRuns;
-      const int column = run % kRuns * kRun;
-      if (firstRow + row >= p.rows) break;
+    for (int result = lane; result < kTileRows * kTileColumns; result += kLanes) {
+      const int row = result / kTileColumns;
+      const int column = result % kTileColumns;
+      if (firstRow + row >= p.rows || firstColumn + column >= p.columns) continue;
       const X* const from = expanded() + (row * kStride * kColumnsIn + column * kStride) * kPitch + channel;
-      float lowSum[kRun];
-      float highSum[kRun];
+      float lowSum = 0.f;
+      float highSum = 0.f;
 #pragma unroll
-      for (int i = 0; i < kRun; ++i) {
-        lowSum[i] = lowBias;
-        highSum[i] = highBias;
-      }
-#pragma unroll
-      for (int y = 0; y < kHeight; ++y) {
-#pragma unroll
-        for (int x = 0; x < (kRun - 1) * kStride + kWidth; ++x) {
-          const Pack<X, 2> some = *(const Pack<X, 2>*)(from + (y * kColumnsIn + x) * kPitch);
-          const float lowValue = Element<X>::load(some.e[0]);
-          const float highValue = Element<X>::load(some.e[1]);
-#pragma unroll
-          for (int i = 0; i < kRun; ++i) {
-            const int tap = x - i * kStride;  // of the row
-            if (tap < 0 || tap >= kWidth) continue;
-            lowSum[i] += lowValue * low[y * kWidth + tap];
-            highSum[i] += highValue * high[y * kWidth + tap];
-          }
-        }
+      for (int tap = 0; tap < kTaps; ++tap) {
+        const Pack<X, 2> some = *(const Pack<X, 2>*)(from + (tap / kWidth * kColumnsIn + tap % kWidth) * kPitch);
+        lowSum += Element<X>::load(some.e[0]) * low[tap];
+        highSum += Element<X>::load(some.e[1]) * high[tap];
       }
       const int place = (firstRow + row) * p.columns + firstColumn + column;
-#pragma unroll
-      for (int i = 0; i < kRun; ++i) {
-        if (firstColumn + column + i >= p.columns) break;
-        *(unsigned*)(to + (i64)(place + i) * p.channels) =
-            packed<X>(Finish::window(lowSum[i]), Finish::window(highSum[i]));
-      }
+      *(unsigned*)(to + (i64)place * p.channels) =
+          packed<X>(Finish::window(lowSum + lowBias), Finish::window(highSum + highBias));
     }
   }
 
