@@ -55,25 +55,6 @@ TEST(JoinSkip, ManyRowsBehindAProduct) {
   expectJoined(body(2049), "matmul pointwise normalization");
 }
 
-// The same behind a bias that stands alone and behind views, which other passes may take away, but not where the
-// product's result has another reader. What is left in the end joins the normalization.
-TEST(JoinSkip, ManyRowsBehindAProductAndScalarWork) {
-  const auto body = [](const std::string& bias, const std::string& more) {
-    return "input %h : f32[50,50,8]\ninput %r : f32[2500,8]\nconst %s : f32[8] = random(1)\n"
-           "const %b : f32[8] = random(2)\nconst %w : f32[8,8] = random(3)\n"
-           "%m : f32[50,50,8] = matmul(%h, %w) \"product\"\n" +
-           bias +
-           "%q : f32[2500,8] = reshape{shape=[2500,8]}(%a) \"flat\"\n"
-           "%x : f32[2500,8] = pointwise{expr=\"add(x0,x1)\"}(%q, %r) \"sum\"\n"
-           "%n : f32[2500,8] = normalization{axes=[-1]}(%x, %s, %b) \"norm\"\noutput %n\n" +
-           more;
-  };
-  const std::string bias = "%a : f32[50,50,8] = pointwise{expr=\"add(x0,x1)\"}(%m, %b) \"bias\"\n";
-  expectJoined(body(bias, ""), "matmul pointwise reshape pointwise normalization");
-  expectJoined(body(bias, "output %a\n"), "matmul pointwise reshape normalization");
-  expectPass("fuse_left_sums", body(bias, ""), "matmul pointwise reshape normalization", onGpu());
-}
-
 TEST(JoinSkip, OtherReadersOfTheSum) {
   // A block that normalizes first: the sum goes on beside what is normalized.
   const std::string more = R"g(%m : f32[2,3,8] = matmul(%n, %w) "product"
@@ -183,7 +164,7 @@ TEST(JoinSkip, WholePipeline) {
   }
   expectSameValues(before, after);
   auto without = before;
-  const ScopedVariable disable("TENON_DISABLE", "fuse_add_norm,fuse_left_sums");
+  const ScopedVariable disable("TENON_DISABLE", "fuse_add_norm");
   run(without, onGpu());
   EXPECT_EQ(operators(without), "matmul normalization matmul matmul normalization");
   EXPECT_EQ(graph::text(without).find("skip"), std::string::npos);
