@@ -159,6 +159,7 @@ constexpr Join kJoins[] = {
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},
     {"join_normalization", &joinNormalization, DeviceKind::kGpu},
     {"join_projection", &joinProjection, DeviceKind::kGpu},
+    {"join_expansion", &joinExpansion, DeviceKind::kGpu},
 };
 
 }  // namespace

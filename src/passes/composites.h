@@ -41,6 +41,10 @@ int joinExcitation(graph::Graph& graph, const Pays& pays);
 // composite{convolution, convolution}(u, v, b, x, w, ..): the end of a residual block whose residual is a projection.
 int joinProjection(graph::Graph& graph, const Pays& pays);
 
+// y = convolution(convolution(x, w, b), v, c), of single pixels and of each channel by itself, of halves =>
+// composite{convolution, convolution}(x, w, b, v, c): the wide part of an inverted bottleneck.
+int joinExpansion(graph::Graph& graph, const Pays& pays);
+
 // All joins for the options' device, once: after the pipeline, because composites hide their parts from its passes.
 // TENON_DISABLE leaves them out by name, TENON_DUMP writes what they leave.
 void runJoins(graph::Graph& graph, const Options& options, const Pays& pays);

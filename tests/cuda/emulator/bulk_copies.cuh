@@ -185,3 +185,7 @@ inline void storeToBlock(float* to, int rank, const Pack<float, kWidth>& value) 
   auto* const there = (unsigned char*)to + (rank - blockOfCluster()) * tenon_emulated_pitch;
   *(Pack<float, kWidth>*)there = value;
 }
+inline void sendToBlock(float* to, int rank, float value, ByteBarrier* barrier) {
+  storeToBlock(to, rank, Pack<float, 1>{{value}});
+  emulatedThere(barrier, rank)->bytes -= (int)sizeof(float);
+}

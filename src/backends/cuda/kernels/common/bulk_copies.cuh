@@ -174,6 +174,15 @@ __device__ __forceinline__ void storeToBlock(float* to, int rank, const Pack<flo
                "r"(rank), "f"(v.e[0])
                : "memory");
 }
+// The same, whose 4 bytes count at what block `rank` has at `barrier`: who waits there sees the value.
+__device__ __forceinline__ void sendToBlock(float* to, int rank, float value, ByteBarrier* barrier) {
+  asm volatile(
+      "{.reg .b32 there, counted; mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 counted, %1, %2;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %3, [counted];}" ::"r"(
+          sharedAddress(to)),
+      "r"(sharedAddress(barrier)), "r"(rank), "f"(value)
+      : "memory");
+}
 #else
 __device__ inline void openBarrier(ByteBarrier*, unsigned) {}
 __device__ inline void showBarriers() {}
@@ -204,4 +213,5 @@ __device__ inline void arriveAtCluster() {}
 __device__ inline void waitForCluster() {}
 template <int kWidth>
 __device__ inline void storeToBlock(float*, int, const Pack<float, kWidth>&) {}
+__device__ inline void sendToBlock(float*, int, float, ByteBarrier*) {}
 #endif

@@ -90,22 +90,29 @@ ExcitationShape ExcitationShape::parse(std::string_view text) {
   shape.blocks = static_cast<int>(in.integer());
   in.expect("x");
   shape.threads = static_cast<int>(in.integer());
+  shape.slices = in.accept("s");
   const bool known = shape.blocks >= 1 && shape.blocks <= kExcitationMostBlocks && shape.threads >= 32 &&
                      shape.threads <= kExcitationMostThreads && shape.threads % 32 == 0;
   if (!in.atEnd() || !known) in.fail("no launch of the kernel has these blocks and threads");
   return shape;
 }
 
-std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels) {
+std::vector<ExcitationShape> excitationShapes(const Dims& x) {
+  constexpr int64_t kSlice = 16;  // channels at least, as many as memory gives at once
+  const int64_t images = x[0], pixels = x[2] * x[3];
   const bool hasClusters = computeCapability() >= 90;
   const bool isFew = images * kExcitationMostBlocks <= multiprocessors();
   const bool isMany = images * 2 >= multiprocessors();
   std::vector<ExcitationShape> shapes;
-  const auto add = [&](int blocks, int threads) {
-    if (blocks == 1 || (hasClusters && blocks <= pixels)) shapes.push_back({blocks, threads});
+  const auto add = [&](int blocks, int threads, bool slices = false) {
+    const int64_t parts = slices ? x[1] / kSlice : pixels;
+    if (blocks == 1 || (hasClusters && blocks <= parts)) shapes.push_back({blocks, threads, slices});
   };
   // On an H200 the fastest was among these: the fewer images, the more blocks for each.
   if (!isMany) {
+    add(8, 512, true);
+    add(8, 256, true);
+    add(4, 512, true);
     add(8, 512);
     add(8, 256);
     add(4, 256);
@@ -118,7 +125,7 @@ std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels) {
   return shapes;
 }
 
-Code excitationCode(const ExcitationOp& op, DataType type) {
+Code excitationCode(const ExcitationOp& op, bool slices, DataType type) {
   const auto* x = cudaName(type);
   const auto sum = ops::accumulatorType(type);
   const int pack = 16 / (bits(type) / 8);
@@ -140,9 +147,9 @@ Code excitationCode(const ExcitationOp& op, DataType type) {
   text += fmt::format(
       "KERNEL_WITHOUT_WAIT(__launch_bounds__({0}, 1), tenon_excitation, ExcitationParameters) {{\n"
       "  CLUSTER_SHARED(memory, kExcitationMostShared);\n"
-      "  if (p.channels % {1} == 0) Excitation<{1}, Finish>(p, memory).run();\n"
-      "  else Excitation<1, Finish>(p, memory).run();\n}}\n",
-      kExcitationMostThreads, pack);
+      "  if (p.channels % {1} == 0) Excitation<{1}, {2}, Finish>(p, memory).run();\n"
+      "  else Excitation<1, {2}, Finish>(p, memory).run();\n}}\n",
+      kExcitationMostThreads, pack, slices);
   return {"", {}, text};
 }
 

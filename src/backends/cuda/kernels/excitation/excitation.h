@@ -26,17 +26,19 @@ struct ExcitationOp {
   std::string shapesRefusal(const runtime::Shapes& shapes) const;
 };
 
-// Blocks of an image, which are a cluster, and their threads; text "8x512".
+// Blocks of an image, which are a cluster, and their threads, and whether each block takes a slice of the channels
+// instead of a share of the pixels; text "8x512" or "8x512s".
 struct ExcitationShape {
   int blocks = 1, threads = 256;
+  bool slices = false;
 
-  std::string text() const { return fmt::format("{}x{}", blocks, threads); }
+  std::string text() const { return fmt::format("{}x{}{}", blocks, threads, slices ? "s" : ""); }
   static ExcitationShape parse(std::string_view text);  // UserError when the text is wrong
 };
 
-// Those worth measuring for so many images, the one that should be fastest first.
-std::vector<ExcitationShape> excitationShapes(int64_t images, int64_t pixels);
+// Those worth measuring for images [N, channels, height, width], the one that should be fastest first.
+std::vector<ExcitationShape> excitationShapes(const Dims& x);
 
-Code excitationCode(const ExcitationOp& op, DataType type);
+Code excitationCode(const ExcitationOp& op, bool slices, DataType type);
 
 }  // namespace tenon::backends::cuda

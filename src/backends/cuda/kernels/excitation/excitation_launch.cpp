@@ -83,7 +83,11 @@ class ExcitationInstance final : public runtime::KernelInstance {
     const auto up = [](int32_t n, int32_t to) { return (n + to - 1) / to * to; };
     p.slice = up((p.channels + shape.blocks - 1) / shape.blocks, pack);
     p.squeezedPacks = packed && p.squeezed % pack == 0 ? 1 : 0;
-    int32_t next = std::max(shape.threads * (packed ? pack : 1), p.channels);
+    const int32_t wide = packed ? pack : 1;
+    const int32_t kept = shape.slices ? p.slice : p.channels;
+    constexpr int32_t kApart = 4;  // floats, so that eight lanes' sums of neighbouring channels lie in different banks
+    p.pitch = shape.slices ? up(p.slice, kApart) + kApart : p.channels;
+    int32_t next = std::max(shape.threads / (kept / wide), 1) * p.pitch;
     const auto take = [&](int32_t floats) {
       const int32_t at = up(next, 4);
       next = at + floats;
@@ -94,6 +98,8 @@ class ExcitationInstance final : public runtime::KernelInstance {
     p.parts = take(shape.blocks * p.squeezed);
     p.joined = take(p.squeezed);
     p.gates = take(shape.blocks * p.slice);
+    p.barriers = take(8);  // three of 8 bytes
+    p.biases = take(p.squeezed + p.slice);
     p.weights = take(0);
     const int64_t bytes = bits(record_.type) / 8;
     const bool alone = int64_t{images_} * shape.blocks <= multiprocessors();
@@ -101,11 +107,12 @@ class ExcitationInstance final : public runtime::KernelInstance {
     const int64_t most = std::min<int64_t>(alone ? kExcitationMostShared : kExcitationMostShared / 2,
                                            sharedBytesOfMultiprocessor() / (alone ? 1 : 2) - 1024);
     const int64_t weights = 2 * int64_t{p.squeezed} * p.slice * bytes;
+    p.hasConstants = hasConstants_ ? 1 : 0;
     p.holds = alone && packed && hasConstants_ && int64_t{p.weights} * 4 + weights <= most ? 1 : 0;
     p.tile = up(p.weights + (p.holds != 0 ? static_cast<int32_t>((weights + 3) / 4) : 0), 4);
     const int64_t fixed = int64_t{p.tile} * 4;
-    const int64_t share = (p.pixels + shape.blocks - 1) / shape.blocks;
-    const int64_t all = fixed + share * p.channels * bytes;
+    const int64_t share = shape.slices ? p.pixels : (p.pixels + shape.blocks - 1) / shape.blocks;
+    const int64_t all = fixed + share * kept * bytes;
     p.keeps = all <= most ? 1 : 0;
     sharedBytes_ = static_cast<unsigned>(p.keeps != 0 ? all : fixed);
     checkUser(sharedBytes_ <= static_cast<unsigned>(kExcitationMostShared),
@@ -123,10 +130,11 @@ class ExcitationInstance final : public runtime::KernelInstance {
 class ExcitationKernel final : public runtime::Kernel {
  public:
   explicit ExcitationKernel(const runtime::KernelLoad& load)
-      : record_(load.record), module_(load.nativeCode, excitationCode(record_.op, record_.type)) {
+      : record_(load.record), module_(load.nativeCode, excitationCode(record_.op, record_.shape.slices, record_.type)) {
     function_ = module_.function("tenon_excitation");
     hasConstants_ = true;  // what another launch may write is not read ahead of the wait for it
-    for (const size_t i : {size_t{1}, record_.op.secondWeights()})
+    const size_t operands = record_.op.secondWeights() + (record_.op.excite.hasBias ? 2 : 1);
+    for (size_t i = 1; i < operands; ++i)
       hasConstants_ = hasConstants_ && i < load.constants.size() && load.constants[i].data != nullptr;
     allowSharedBytes(
         function_, static_cast<size_t>(std::min<int64_t>(kExcitationMostShared, sharedBytesOfMultiprocessor() - 1024)));
@@ -151,7 +159,7 @@ KernelRow kernelRow_excitation() {
           },
           [](const plan::KernelRecord& row) {
             const Record record(row);
-            return excitationCode(record.op, record.type);
+            return excitationCode(record.op, record.shape.slices, record.type);
           }};
 }
 

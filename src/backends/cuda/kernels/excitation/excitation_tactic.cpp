@@ -48,8 +48,7 @@ class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
 
  private:
   static std::vector<ExcitationShape> shapesOf(const compile::Problem& problem) {
-    const auto& x = problem.inputs[0].dims;
-    return excitationShapes(x[0], x[2] * x[3]);
+    return excitationShapes(problem.inputs[0].dims);
   }
 };
 
