@@ -107,7 +107,7 @@ class Measured:
         import torch
         engine, times, output = (self.folder / name for name in ("engine", "times.json", "output.json"))
         begin = time.monotonic()
-        self.trtexec("build.log", f"--onnx={self.onnx}", f"--saveEngine={engine}", "--skipInference", *FLAGS[self.kind])
+        self.trtexec("build.log", f"--onnx={self.onnx}", f"--saveEngine={engine}", "--skipInference", "--profilingVerbosity=detailed", *FLAGS[self.kind])
         row = {"build": time.monotonic() - begin}
         small = sum(x.numel() for x in self.answers) <= CHECKED_ELEMENTS
         self.trtexec("run.log", f"--loadEngine={engine}", f"--loadInputs={','.join(self.files)}", f"--duration={self.options.seconds}",
@@ -121,36 +121,47 @@ class Measured:
 
     def profile(self):
         self.trtexec("profile.log", f"--loadEngine={self.folder / 'engine'}", f"--loadInputs={','.join(self.files)}", "--duration=0.2",
-                     "--dumpProfile", "--separateProfileRun")
+                     "--dumpProfile", "--separateProfileRun", "--dumpLayerInfo")
         self.options.profiles.mkdir(parents=True, exist_ok=True)
         (self.options.profiles / f"{self.folder.name}.txt").write_text((self.folder / "profile.log").read_text())
 
     def eager(self):
         """The least time of the formats, and its error."""
         import torch
-        from gpu_peers import as_graph, median_ms
         half = torch.float16 if self.kind == "half" else torch.float32
         self.allow(False)
         model, row = self.model.to(half), {}
         inputs = [x.to(half) if x.is_floating_point() else x for x in self.inputs]
-        formats = ["contiguous_format"] + [FORMATS[x.dim()] for x in inputs[:1] if x.dim() in FORMATS]
-        for name in formats:
-            format = getattr(torch, name)
-            if name != formats[0]:
-                model = model.to(memory_format=format)
-                inputs = [x.to(memory_format=format) if x.dim() == inputs[0].dim() else x for x in inputs]
-            with torch.no_grad():
-                error = self.difference([x.float() for x in as_tuple(model(*inputs))])
-                taken = median_ms(as_graph(model, inputs), self.options.seconds)
-            if taken < row.get("eager", math.inf):
-                row = {"eager": taken, "theirs": error}
+        for name in ["contiguous_format"] + [FORMATS[x.dim()] for x in inputs[:1] if x.dim() in FORMATS]:
+            try:
+                if name != "contiguous_format":
+                    form = getattr(torch, name)
+                    model = model.to(memory_format=form)
+                    inputs = [x.to(memory_format=form) if x.dim() == inputs[0].dim() else x for x in inputs]
+                row = min(row, self.timed(model, inputs), key=lambda r: r.get("eager", math.inf))
+            except Exception as error:  # a type or a format that it has no kernel for
+                row.setdefault("their_reason", f"{name}: {type(error).__name__}: {str(error)[:120]}")
         if self.options.compile:
             with torch.no_grad():
                 begin = time.monotonic()
                 compiled = torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)
                 compiled(*inputs)
                 row["compile_seconds"] = time.monotonic() - begin
-                row["compile"] = median_ms(as_graph(compiled, inputs), self.options.seconds)
+                row["compile"] = self.timed(compiled, inputs)["eager"]
+        return row
+
+    def timed(self, model, inputs):
+        """As a graph, or else as it is called."""
+        import torch
+        from gpu_peers import as_graph, median_ms
+        with torch.no_grad():
+            row = {"theirs": self.difference([x.float() for x in as_tuple(model(*inputs))])}
+            try:
+                call = as_graph(model, inputs)
+            except Exception:  # a copy from the host, for instance
+                torch.cuda.synchronize()
+                row["called"], call = True, lambda: model(*inputs)
+            row["eager"] = median_ms(call, self.options.seconds)
         return row
 
 
@@ -187,7 +198,7 @@ def work(spec, options):
                 row.update(measured.eager())
             except Exception as error:  # PyTorch has no kernel for halves, for instance
                 row["their_reason"] = f"{type(error).__name__}: {str(error)[:200]}"
-            if "ours" in row and row.get("eager", math.inf) / row["ours"] < options.profile_below:
+            if "ours" in row and row.get("eager", 0) / row["ours"] < options.profile_below:
                 measured.profile()
             shutil.rmtree(measured.folder)
     except Exception as error:  # one network must not end the others
