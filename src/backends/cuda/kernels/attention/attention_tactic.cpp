@@ -1,6 +1,7 @@
 // The plain attention kernel, for what flash attention does not support: odd head sizes, keys and values of different
 // widths, masks that broadcast over a leading axis but not over the one before it.
 #include "backends/cuda/kernels/attention/attention_problem.h"
+#include "backends/cuda/kernels/attention/flash_attention.h"
 #include "backends/cuda/tactics/own_tactic.h"
 #include "ops/op/attention.h"
 
@@ -9,7 +10,8 @@ namespace {
 
 constexpr int64_t kWidest = 1024;  // columns of a head that the kernel has room for
 constexpr int kRank = 50;
-// Multiply-adds of one execution; from these on two products and a softmax are quicker, launches and all.
+// Multiply-adds of one execution that tensor cores do not take in halves either; from these on two products and a
+// softmax are quicker, launches and all.
 constexpr double kMuch = 1 << 22;
 
 class AttentionTactic final : public OwnTacticOf<ops::Attention> {
@@ -20,7 +22,9 @@ class AttentionTactic final : public OwnTacticOf<ops::Attention> {
     const auto* op = problem.op.as<ops::Attention>();
     if (op == nullptr) return OwnTacticOf::rank(problem, candidate);
     const LinearOperands operands(problem);
-    const auto p = dnn::attentionProblem(*op, operands.shapes);
+    auto p = dnn::attentionProblem(*op, operands.shapes);
+    p.type = DataType::kF16;  // which passes do not know yet
+    if (flashRefusal(p).empty()) return kRank;
     const double work = static_cast<double>(p.batch * p.heads) * static_cast<double>(p.queries * p.keys) *
                         static_cast<double>(p.width + p.valueWidth);
     return work < kMuch ? kRank : compile::kSlowRank;
