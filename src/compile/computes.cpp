@@ -32,9 +32,9 @@ bool computes(const runtime::Device& device, const ops::Operator& op, std::span<
   std::stable_sort(supporting.begin(), supporting.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   return std::any_of(supporting.begin(), supporting.end(), [&](const auto& entry) {
-    if (entry.first >= kLastResortRank) return false;
+    if (entry.first >= kSlowRank) return false;
     const auto candidates = entry.second->candidates(problem);
-    return !candidates.empty() && !entry.second->isLastResort(problem, candidates[0]);
+    return !candidates.empty() && entry.second->rank(problem, candidates[0]) < kSlowRank;
   });
 }
 

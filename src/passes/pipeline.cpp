@@ -33,6 +33,7 @@ constexpr Pass kPipeline[] = {
     {PASS(hoist_loops), When::kAlways, On::kAll},         // what leaves a loop is seen by all that follows
     {PASS(unroll_loops), When::kAlways, On::kAll},        // once products of whole sequences have left
     {PASS(simplify_gathers), When::kAlways, On::kAll},    // what is picked by known indices is movement
+    {PASS(scatter_rows), When::kAlways, On::kGpu},        // before equal indices are narrow in several ways
     {PASS(merge_equal), When::kAlways, On::kAll},         // so that what reads one tensor in one way is seen as such
     {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it

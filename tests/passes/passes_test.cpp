@@ -147,6 +147,20 @@ TEST(FoldPadding, ZerosBeforeAConvolution) {
   expectPass("fold_padding", weights + rest("clamp", "%x"), "slice convolution");
 }
 
+TEST(FoldPadding, ZerosBeforeALineThatBecomesAnImage) {
+  const auto text = [](const char* image, const char* window, const char* result) {
+    return fmt::format(
+        "input %x : f32[2,4,5]\nconst %w : f32[6,4,{1}] = random(1)\n"
+        "%p : f32[2,4,8] = slice{{start=[0,0,-2] size=[2,4,8] stride=[1,1,1] mode=fill}}(%x) \"pad\"\n"
+        "%i : f32[2,4,{0}] = reshape{{shape=[2,4,{0}]}}(%p) \"image\"\n"
+        "%c : f32[2,6,{2}] = convolution(%i, %w) \"conv\"\noutput %c\n",
+        image, window, result);
+  };
+  expectPass("fold_padding", text("8,1", "3,1", "6,1"), "reshape convolution");
+  expectPass("fold_padding", text("1,8", "1,3", "1,6"), "reshape convolution");
+  expectPass("fold_padding", text("4,2", "3,1", "2,2"), "slice reshape convolution");
+}
+
 TEST(FoldAffine, ScalesAndShiftsGoIntoWeights) {
   for (const char* expr :
        {"mul(x0,x1)", "add(x0,x1)", "sub(x0,x1)", "sub(x1,x0)", "div(x0,x1)", "neg(x0)", "mul(x0,2)", "sub(3,x0)",

@@ -262,5 +262,28 @@ TEST(HoistPointwise, PositionsGoBeforeTheConcatenation) {
   }
 }
 
+// Indices that are the same for a whole row, as exporters repeat them.
+TEST(ScatterRows, IndicesThatAreRepeatedAlongRows) {
+  const auto text = [](const char* repeated, const char* formula) {
+    return fmt::format(
+        "input %x : f32[9,4]\ninput %u : f32[5,4]\nconst %one : i64[5,1] = {{1,-2,1,8,-2}}\n"
+        "const %all : i64[5,4] = {{1,0,1,8,0,1,2,3,4,5,6,7,8,0,1,2,3,4,5,6}}\n"
+        "%e : i64[5,4] = slice{{{}) \"expand\"\n{}output %y\n",
+        repeated, formula);
+  };
+  const char* const wrapped =
+      "%n : i64[5,4] = pointwise{expr=\"add(x0,9);less(x0,0);select(t1,t0,x0)\"}(%e) \"wrap\"\n"
+      "%y : f32[9,4] = scatter_reduce(%x, %n, %u) \"add\"\n";
+  const char* const plain = "%y : f32[9,4] = scatter_reduce{op=max}(%x, %e, %u) \"add\"\n";
+  Options options;
+  options.device = "cuda";
+  const auto expected = [&](const std::string& body, const char* left) {
+    return expectPass("scatter_rows", body, left, options);
+  };
+  expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", wrapped), "pointwise scatter_reduce");
+  expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", plain), "scatter_reduce");
+  expected(text("start=[0,0] size=[5,4] stride=[1,1]}(%all", plain), "slice scatter_reduce");
+}
+
 }  // namespace
 }  // namespace tenon::passes

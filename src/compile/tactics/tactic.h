@@ -67,6 +67,7 @@ struct Candidate {
 // Every operand row-major.
 Candidate rowMajor(std::string_view tactic, const Problem& problem);
 
+constexpr int kSlowRank = 900;         // and more: passes make no node that nothing faster computes
 constexpr int kLastResortRank = 1000;  // of tactics that are taken where nothing else can be
 
 // Stateless; called from the building thread. Never throws from supports().

@@ -37,9 +37,11 @@ void combine(const ScatterReduce& op, const EvalContext& context, Load load, Sto
   auto strides = data.dims.strides();
   const int64_t step = strides[static_cast<size_t>(axis)];
   strides[static_cast<size_t>(axis)] = 0;
+  auto ofIndices = indices.dims.strides();
+  for (size_t i = 0; i < ofIndices.size(); ++i) ofIndices[i] *= indices.dims[static_cast<int>(i)] == 1 ? 0 : 1;
   int64_t position = 0;
-  for (IndexIterator i(indices.dims); i.valid(); i.next(), ++position) {
-    int64_t index = indices.loadInt(position);
+  for (IndexIterator i(context.inputs[2].dims); i.valid(); i.next(), ++position) {
+    int64_t index = indices.loadInt(i.dot(ofIndices));
     checkUser(index >= -data.dims[axis] && index < data.dims[axis],
               "scatter_reduce: index {} is outside of axis {} of extent {}", index, axis, data.dims[axis]);
     if (index < 0) index += data.dims[axis];
@@ -71,6 +73,12 @@ void ScatterReduce::infer(InferContext& context) const {
                 text(updates.shape));
   const auto at = static_cast<size_t>(context.axis(axis, data.rank()));
   for (size_t i = 0; i < data.shape.size(); ++i) {
+    if (rows && i > at) {
+      context.check(indices.shape[i].isConstant(1) && updates.shape[i] == data.shape[i],
+                    "axis {} of rows: data {}, indices {} and updates {} do not fit", i, text(data.shape),
+                    text(indices.shape), text(updates.shape));
+      continue;
+    }
     const Extent n = context.merge(indices.shape[i], updates.shape[i], "indices and updates");
     context.check(i == at || !n.isConstant() || !data.shape[i].isConstant() || n.constant() <= data.shape[i].constant(),
                   "axis {}: indices {} exceed the data {}", i, text(indices.shape), text(data.shape));

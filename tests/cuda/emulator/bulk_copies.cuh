@@ -32,6 +32,7 @@ struct EmulatedPiece {
   const EmulatedMap* map;  // or null
   int column, row;         // of a matrix, or the channel and
   int x, y, image, xTap, yTap;
+  int z, zTap;
 };
 extern "C" {
 inline EmulatedPiece tenon_emulated_pieces[1024];
@@ -94,8 +95,18 @@ inline void copyWindows(void* shared, const TileMap& map, int channel, int x, in
                         ByteBarrier* barrier) {
   const auto& m = *(const EmulatedMap*)map.bytes;
   emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
-  emulatedCheck(m.isWindows && xTap >= 0 && yTap >= 0 && xTap < 256 && yTap < 256, "no windows");
+  emulatedCheck(m.isWindows && m.depth == 0 && xTap >= 0 && yTap >= 0 && xTap < 256 && yTap < 256, "no windows");
   emulatedPiece({barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, channel, 0, x, y, image, xTap, yTap});
+}
+inline void copyVolumes(void* shared, const TileMap& map, int channel, int x, int y, int z, int image, int xTap,
+                        int yTap, int zTap, ByteBarrier* barrier) {
+  const auto& m = *(const EmulatedMap*)map.bytes;
+  emulatedCheck((size_type)shared % 1024 == 0, "a tile is not aligned to 1024 bytes");
+  emulatedCheck(m.isWindows && m.depth != 0, "no windows of volumes");
+  const int taps[] = {xTap, yTap, zTap};
+  for (const int tap : taps) emulatedCheck(tap >= 0 && tap < 32, "a tap that is too far away");
+  emulatedPiece(
+      {barrier, (unsigned char*)shared, nullptr, 128 * m.boxRows, &m, channel, 0, x, y, image, xTap, yTap, z, zTap});
 }
 template <typename T>
 inline T* emulatedThere(T* here, int rank) {
@@ -112,6 +123,14 @@ inline void copyWindowsToBoth(void* shared, const TileMap& map, int channel, int
   for (int rank = 0; rank < 2; ++rank)
     copyWindows(emulatedThere(shared, rank), map, channel, x, y, image, xTap, yTap, emulatedThere(barrier, rank));
 }
+inline void copyVolumesToBoth(void* shared, const TileMap& map, int channel, int x, int y, int z, int image, int xTap,
+                              int yTap, int zTap, ByteBarrier* barrier) {
+  emulatedCheck(blocksOfCluster() == 2, "a cluster that is none of two");
+  for (int rank = 0; rank < 2; ++rank) {
+    copyVolumes(emulatedThere(shared, rank), map, channel, x, y, z, image, xTap, yTap, zTap,
+                emulatedThere(barrier, rank));
+  }
+}
 inline void arriveAtBoth(ByteBarrier* barrier) {
   for (int rank = 0; rank < 2; ++rank) arriveAt(emulatedThere(barrier, rank));
 }
@@ -121,15 +140,20 @@ inline void emulatedArrival(EmulatedPiece& piece) {
     memcpy(piece.to, piece.from, piece.bytes);
   } else {
     const auto& m = *piece.map;
-    int x = piece.x, y = piece.y, image = piece.image;
+    int x = piece.x, y = piece.y, z = piece.z, image = piece.image;
+    const long long depth = m.depth == 0 ? 1 : m.depth;
     for (unsigned r = 0; r < m.boxRows; ++r) {
       // Behind the last place of a row of windows the next row begins, and behind those the next image.
       for (; m.isWindows && x > m.last[1]; x = m.first[1]) y += m.step[1];
-      for (; m.isWindows && y > m.last[0]; y = m.first[0]) ++image;
+      for (; m.isWindows && y > m.last[0]; y = m.first[0]) (m.depth == 0 ? image : z) += m.depth == 0 ? 1 : m.step[2];
+      for (; m.depth != 0 && z > m.last[2]; z = m.first[2]) ++image;
       const long long row = m.isWindows ? y + piece.yTap : piece.y;
       const long long place = m.isWindows ? x + piece.xTap : piece.row + (long long)r;
-      const bool inside = image < m.images && row >= 0 && row < m.height && place >= 0 && place < m.width;
-      const auto* const from = m.base + image * m.pitchOfImages + row * m.pitchOfRows + place * m.pitch;
+      const long long plane = z + piece.zTap;
+      const bool inside = image < m.images && row >= 0 && row < m.height && place >= 0 && place < m.width &&
+                          plane >= 0 && plane < depth;
+      const auto* const from =
+          m.base + (image * depth + plane) * m.pitchOfImages + row * m.pitchOfRows + place * m.pitch;
       const int bytes = (int)m.elementBytes;
       const int pack = 16 / bytes;
       for (int c = 0; c < 8 * pack; ++c) {

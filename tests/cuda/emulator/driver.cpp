@@ -260,13 +260,17 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
                                         const cuuint32_t* steps, CUtensorMapInterleave interleave,
                                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                         CUtensorMapFloatOOBfill fill) {
-  bool good = isMapped(type, base, interleave, swizzle, fill) && rank == 4 && channels * mappedBytes(type) == 128 &&
-              pixels >= 1 && pixels <= 1024 && steps[0] == 1 && steps[3] == 1 && pitches[0] % 16 == 0 &&
-              pitches[1] == pitches[0] * extents[1] && pitches[2] == pitches[1] * extents[2];
-  for (int i = 0; good && i < 2; ++i) {
-    good = lower[i] >= -128 && lower[i] <= 127 && upper[i] >= -128 && upper[i] <= 127 && steps[1 + i] >= 1 &&
-           steps[1 + i] <= 8;
+  bool good = isMapped(type, base, interleave, swizzle, fill) && (rank == 4 || rank == 5) &&
+              channels * mappedBytes(type) == 128 && pixels >= 1 && pixels <= 1024 && steps[0] == 1 &&
+              steps[rank - 1] == 1 && pitches[0] % 16 == 0 && pitches[1] == pitches[0] * extents[1] &&
+              pitches[2] == pitches[1] * extents[2];
+  const int axes = static_cast<int>(rank) - 2;
+  const int most = axes == 2 ? 127 : 15;
+  for (int i = 0; good && i < axes; ++i) {
+    good = lower[i] >= -most - 1 && lower[i] <= most && upper[i] >= -most - 1 && upper[i] <= most &&
+           steps[1 + i] >= 1 && steps[1 + i] <= 8;
   }
+  if (good && axes == 3) good = pitches[3] == pitches[2] * extents[3];
   if (!good) return CUDA_ERROR_INVALID_VALUE;
   EmulatedMap made{};
   made.base = static_cast<const unsigned char*>(base);
@@ -275,15 +279,17 @@ EXPORT CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType ty
   made.columns = static_cast<long long>(extents[0]);
   made.width = static_cast<long long>(extents[1]);
   made.height = static_cast<long long>(extents[2]);
-  made.images = static_cast<long long>(extents[3]);
+  made.images = static_cast<long long>(extents[rank - 1]);
+  made.depth = axes == 3 ? static_cast<long long>(extents[3]) : 0;
   made.pitchOfRows = static_cast<long long>(pitches[1]);
   made.pitchOfImages = static_cast<long long>(pitches[2]);
   made.pitch = static_cast<long long>(pitches[0]);
   made.boxRows = pixels;
   made.isWindows = true;
-  for (int i = 0; i < 2; ++i) {  // W, then H
-    made.first[1 - i] = lower[i];
-    made.last[1 - i] = static_cast<int>(extents[1 + i]) - 1 + upper[i];
+  for (int i = 0; i < axes; ++i) {  // W, H, then D
+    const int at = i == 2 ? 2 : 1 - i;
+    made.first[at] = lower[i];
+    made.last[at] = static_cast<int>(extents[1 + i]) - 1 + upper[i];
     made.step[i] = static_cast<int>(steps[1 + i]);
   }
   return writeMap(map, made);

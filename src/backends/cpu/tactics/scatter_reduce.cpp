@@ -11,7 +11,9 @@ class ScatterReduceTactic final : public SimpleTactic {
   ScatterReduceTactic() : SimpleTactic("cpu.scatter_reduce", false, 10) {}
 
   compile::Support supports(const compile::Problem& problem) const override {
-    if (problem.op.as<ops::ScatterReduce>() == nullptr) return compile::no("it combines elements at indices");
+    const auto* op = problem.op.as<ops::ScatterReduce>();
+    if (op == nullptr) return compile::no("it combines elements at indices");
+    if (op->rows) return compile::no("rows at indices; only single elements are supported");
     const DataType type = problem.inputs[0].dtype;
     if (type == DataType::kF32 || (isInteger(type) && bits(type) >= 8)) return compile::yes();
     return compile::no("values of {}; expected f32 or integers of whole bytes", tenon::name(type));

@@ -90,6 +90,16 @@ __device__ __forceinline__ void copyWindows(void* shared, const TileMap& map, in
       "h"((unsigned short)yTap)
       : "memory");
 }
+// Of volumes [N][D][H][W][channels].
+__device__ __forceinline__ void copyVolumes(void* shared, const TileMap& map, int channel, int x, int y, int z,
+                                            int image, int xTap, int yTap, int zTap, ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, "
+      "%6}], [%7], {%8, %9, %10};" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(z), "r"(image), "r"(sharedAddress(barrier)),
+      "h"((unsigned short)xTap), "h"((unsigned short)yTap), "h"((unsigned short)zTap)
+      : "memory");
+}
 // The same for both blocks of a cluster of two: to this place, and this barrier, of each of them.
 __device__ __forceinline__ void copyTileToBoth(void* shared, const TileMap& map, int column, int row,
                                                ByteBarrier* barrier) {
@@ -106,6 +116,15 @@ __device__ __forceinline__ void copyWindowsToBoth(void* shared, const TileMap& m
       "[%1, {%2, %3, %4, %5}], [%6], {%7, %8}, %9;" ::"r"(sharedAddress(shared)),
       "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(image), "r"(sharedAddress(barrier)), "h"((unsigned short)xTap),
       "h"((unsigned short)yTap), "h"((unsigned short)3)
+      : "memory");
+}
+__device__ __forceinline__ void copyVolumesToBoth(void* shared, const TileMap& map, int channel, int x, int y, int z,
+                                                  int image, int xTap, int yTap, int zTap, ByteBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%2, %3, %4, %5, %6}], [%7], {%8, %9, %10}, %11;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(channel), "r"(x), "r"(y), "r"(z), "r"(image), "r"(sharedAddress(barrier)),
+      "h"((unsigned short)xTap), "h"((unsigned short)yTap), "h"((unsigned short)zTap), "h"((unsigned short)3)
       : "memory");
 }
 // At this barrier of both blocks of a cluster of two; says nothing of what this thread has stored.
@@ -195,6 +214,8 @@ __device__ inline void copyTile(void*, const TileMap&, int, int, ByteBarrier*) {
 __device__ inline void copyTiles(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyHead(void*, const TileMap&, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyWindows(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void copyVolumes(void*, const TileMap&, int, int, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void copyVolumesToBoth(void*, const TileMap&, int, int, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyTileToBoth(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyWindowsToBoth(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void arriveAtBoth(ByteBarrier*) {}

@@ -58,10 +58,14 @@ struct ScatterReduceParameters {
   const void* indices = nullptr;
   const void* updates = nullptr;
   void* y = nullptr;
-  uint64_t* keys = nullptr;  // by update: the element of the data, then the update
-  int64_t count = 0;         // updates
+  uint64_t* keys = nullptr;  // by update: the element (or row) of the data, then the update
+  int64_t count = 0;         // updates, or rows of them
+  int64_t inner = 1;         // elements of a row
   int64_t extent = 1, axisStride = 1;
-  Space<2> space;  // updates (and indices), data with the axis standing still
+  Space<2> space;  // indices, rows of data with the axis standing still
+  // Where blocks look for the updates of their rows themselves:
+  uint32_t* taken = nullptr;  // keys that blocks have
+  int64_t rowsOfBlock = 1;
 };
 
 }  // namespace tenon::backends::cuda

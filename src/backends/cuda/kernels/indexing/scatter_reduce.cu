@@ -1,5 +1,6 @@
 // Elements combined with others at indices, one after the other in the order of the updates: these are sorted by the
-// element that they go to, and a thread takes all of one. X: element type; I: type of the indices; JOIN: 0 sum,
+// element that they go to, and a thread takes all of one; or each block looks through all indices for those of its own
+// rows, which is quicker while there are not too many of both. X: element type; I: type of the indices; JOIN: 0 sum,
 // 1 product, 2 maximum, 3 minimum. An index outside its axis changes nothing.
 #include "backends/cuda/kernels/indexing/indexing_parameters.h"
 #include "index.cuh"
@@ -35,14 +36,88 @@ KERNEL(tenon_scatter_reduce_keys, ScatterReduceParameters) {
 }
 
 KERNEL(tenon_scatter_reduce, ScatterReduceParameters) {
-  const i64 first = globalIndex();
+  const i64 thread = globalIndex();
+  const i64 first = thread / p.inner;
+  const i64 column = thread - first * p.inner;
   if (first >= p.count) return;
   const Key key = p.keys[first];
   const Key element = key >> 32;
   if (key == kNoKey || (first > 0 && p.keys[first - 1] >> 32 == element)) return;
   typedef typename SumOf<ComputeOf<X>>::Type Sum;
-  Sum value = load<X>(p.data, (i64)element);
+  Sum value = load<X>(p.data, (i64)element * p.inner + column);
   for (i64 k = first; k < p.count && p.keys[k] >> 32 == element; ++k)
-    value = combined(value, (Sum)load<X>(p.updates, (i64)(p.keys[k] & 0xffffffffu)));
-  store<X>(p.y, (i64)element, (ComputeOf<X>)value);
+    value = combined(value, (Sum)load<X>(p.updates, (i64)(p.keys[k] & 0xffffffffu) * p.inner + column));
+  store<X>(p.y, (i64)element * p.inner + column, (ComputeOf<X>)value);
+}
+
+// The warp's part of the indices in order: visits the update and the row of the block that it goes to, or -1.
+template <typename Visit>
+__device__ inline void eachIndex(const ScatterReduceParameters& p, i64 firstRow, Visit visit) {
+  constexpr int kAhead = 8;  // that are on their way together
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  const i64 part = (p.count + 32 * warps - 1) / (32 * warps) * 32;
+  const i64 end = p.count < (warp + 1) * part ? p.count : (warp + 1) * part;
+  for (i64 base = warp * part; base < end; base += 32 * kAhead) {
+    i64 index[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      const i64 i = base + 32 * k + lane;
+      index[k] = i < end ? load<I>(p.indices, i) : -1;
+      const bool isIn = i < end && inside(index[k], p.extent) && index[k] >= firstRow;
+      index[k] = isIn && index[k] < firstRow + p.rowsOfBlock ? index[k] - firstRow : -1;
+    }
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) visit(base + 32 * k + lane, (int)index[k]);
+  }
+}
+
+// Rows of the block, in whichever place its keys stand: they are in the order of the updates.
+KERNEL_BOUNDED(__launch_bounds__(1024), tenon_scatter_reduce_rows, ScatterReduceParameters) {
+  __shared__ unsigned counts[32], begin;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  const i64 firstRow = blockIdx.x * p.rowsOfBlock;
+  unsigned own = 0;
+  eachIndex(p, firstRow, [&](i64, int row) { own += countBits(votesOf(row >= 0)); });
+  if (lane == 0) counts[warp] = own;
+  __syncthreads();
+  unsigned before = 0, all = 0;
+  for (int w = 0; w < warps; ++w) {
+    before += w < warp ? counts[w] : 0;
+    all += counts[w];
+  }
+  if (threadIdx.x == 0) begin = addGlobal(p.taken, all);
+  __syncthreads();
+  Key* const keys = p.keys + begin;
+  eachIndex(p, firstRow, [&](i64 update, int row) {
+    const unsigned votes = votesOf(row >= 0);
+    if (row >= 0) keys[before + countBits(votes & ((1u << lane) - 1))] = (Key)row << 32 | (Key)update;
+    before += countBits(votes);
+  });
+  __syncthreads();
+  typedef typename SumOf<ComputeOf<X>>::Type Sum;
+  constexpr int kColumns = 8;  // of a thread at once
+  for (int row = warp; row < p.rowsOfBlock && firstRow + row < p.extent; row += warps) {
+    for (i64 column = lane; column - lane < p.inner; column += 32 * kColumns) {
+      const i64 at = (firstRow + row) * p.inner + column;
+      Sum sums[kColumns];
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c)
+        sums[c] = column + 32 * c < p.inner ? (Sum)load<X>(p.data, at + 32 * c) : Sum(0);
+      for (unsigned k = 0; k < all; k += 32) {
+        const Key key = k + lane < all ? keys[k + lane] : kNoKey;
+        for (unsigned votes = votesOf(key != kNoKey && (int)(key >> 32) == row); votes != 0; votes &= votes - 1) {
+          const i64 update = shuffleFrom((unsigned)(key & 0xffffffffu), lowestBit(votes));
+          const i64 from = update * p.inner + column;
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) {
+            if (column + 32 * c < p.inner) sums[c] = combined(sums[c], (Sum)load<X>(p.updates, from + 32 * c));
+          }
+        }
+      }
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) {
+        if (column + 32 * c < p.inner) store<X>(p.y, at + 32 * c, (ComputeOf<X>)sums[c]);
+      }
+    }
+  }
 }

@@ -1,8 +1,11 @@
-// Elements combined with others at indices: a copy of the data, and the elements that have updates over it.
+// Elements or rows combined with others at indices: a copy of the data, and what has updates over it; or all rows at
+// once, by blocks that look for the updates of theirs.
 #include "ops/op/scatter_reduce.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/key_sort.h"
@@ -11,6 +14,11 @@
 
 namespace tenon::backends::cuda {
 namespace {
+
+constexpr int64_t kMostRowsOfBlock = 128;
+constexpr unsigned kThreads = 1024;  // of a block that looks for updates
+// Indices that all blocks together look at; more take longer than sorting them.
+constexpr int64_t kMostLooks = int64_t{1} << 26;
 
 int joinOf(ops::ReduceOp op) {
   switch (op) {
@@ -33,6 +41,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
       : op_(op),
         keys_(module.function("tenon_scatter_reduce_keys")),
         combine_(module.function("tenon_scatter_reduce")),
+        combineRows_(module.function("tenon_scatter_reduce_rows")),
         sort_(module),
         elementBytes_(bits(types.inputs.at(0)) / 8) {}
 
@@ -44,20 +53,32 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     Strides still = strides;
     still[axis] = 0;
     parameters_.count = indices.count();
+    parameters_.inner = op_.rows ? data.count(static_cast<int>(axis) + 1, data.rank) : 1;
     parameters_.extent = data[static_cast<int>(axis)];
-    parameters_.axisStride = strides[axis];
+    parameters_.axisStride = strides[axis] / std::max<int64_t>(parameters_.inner, 1);
+    looks_ = false;
     bytes_ = static_cast<size_t>(data.count() * elementBytes_);
-    if (parameters_.count == 0) return 0;
+    if (parameters_.count == 0 || bytes_ == 0) return 0;
+    for (auto& stride : still) stride /= parameters_.inner;
     setSpace(parameters_.space, collapse(indices, {stridesOf(indices, Layout::kLinear), still}));
     checkUser(!isWide(parameters_.space) && data.count() < std::numeric_limits<uint32_t>::max(),
               "scatter_reduce: {} elements and {} updates are too many; it takes 2^32 - 2 and 2^31 - 1", data.count(),
               parameters_.count);
+    // Rows along one axis, which then has all of the data.
+    if (parameters_.extent * parameters_.inner == data.count() && indices.count() == indices[static_cast<int>(axis)]) {
+      const int64_t blocks = std::min<int64_t>(parameters_.extent, multiprocessors());
+      parameters_.rowsOfBlock = std::min((parameters_.extent + blocks - 1) / blocks, kMostRowsOfBlock);
+      blocks_ = (parameters_.extent + parameters_.rowsOfBlock - 1) / parameters_.rowsOfBlock;
+      looks_ = blocks_ * parameters_.count <= kMostLooks;
+      if (looks_) return static_cast<size_t>(parameters_.count) * sizeof(uint64_t) + sizeof(uint64_t);
+    }
     return static_cast<size_t>(sort_.configure(1, parameters_.count)) * sizeof(uint64_t);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     void* const y = arguments.outputs[0];
     if (bytes_ == 0) return;
+    if (looks_) return lookAndCombine(arguments);
     cudaDevice().copy(y, arguments.inputs[0], bytes_, runtime::CopyKind::kDeviceToDevice, arguments.stream);
     parameters_.data = arguments.inputs[0];
     parameters_.indices = arguments.inputs[1];
@@ -67,13 +88,32 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     if (parameters_.count == 0) return;
     launchThreads(keys_, parameters_.count, &parameters_, arguments.stream);
     sort_.launch(parameters_.keys, nullptr, arguments.stream);
-    launchThreads(combine_, parameters_.count, &parameters_, arguments.stream, blockSize(parameters_.count));
+    const int64_t threads = parameters_.count * parameters_.inner;
+    launchThreads(combine_, threads, &parameters_, arguments.stream, blockSize(threads));
   }
 
  private:
+  // Keys stand behind the number of those that blocks have taken.
+  void lookAndCombine(const runtime::LaunchArguments& arguments) {
+    auto* const memory = static_cast<uint64_t*>(arguments.workspace);
+    check(driver().memsetAsync(reinterpret_cast<CUdeviceptr>(memory), 0, sizeof(uint64_t),
+                               static_cast<CUstream>(arguments.stream)),
+          "cuMemsetD8Async");
+    parameters_.data = arguments.inputs[0];
+    parameters_.indices = arguments.inputs[1];
+    parameters_.updates = arguments.inputs[2];
+    parameters_.y = arguments.outputs[0];
+    parameters_.taken = reinterpret_cast<uint32_t*>(memory);
+    parameters_.keys = memory + 1;
+    launchGrid(combineRows_, static_cast<unsigned>(blocks_), 1, 1, kThreads, &parameters_, arguments.stream);
+  }
+
   const ops::ScatterReduce& op_;
   CUfunction keys_;
   CUfunction combine_;
+  CUfunction combineRows_;
+  bool looks_ = false;
+  int64_t blocks_ = 0;
   KeySort sort_;
   int64_t elementBytes_;
   size_t bytes_ = 0;

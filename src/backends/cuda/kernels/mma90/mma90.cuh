@@ -15,18 +15,20 @@
 #include "mma90_norm.cuh"
 #include "mma90_parts.cuh"
 #include "mma90_products.cuh"
+#include "mma90_windows.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
 
-// kWindows: rows of x are windows of an image, each tile of columns of some of its channels. Norm: what is done to rows
-// of x, Normalized or NotNormalized. kMeasures: moments of y are written. kRowsOfTile: of x, a multiple of 8 up to 256.
-// kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of each stage,
-// or else its stages. kBlocksOfCluster: which share it too. kStepsOfStage: its steps. kWidthOfUnit: columns
+// kAxes: 0, or rows of x are windows over so many axes, each tile of columns of some of the channels. Norm: what is
+// done to rows of x, Normalized or NotNormalized. kMeasures: moments of y are written. kRowsOfTile: of x, a multiple of
+// 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of
+// each stage, or else its stages. kBlocksOfCluster: which share it too. kStepsOfStage: its steps. kWidthOfUnit: columns
 // that one thread finishes at once, 8 where rows of y are whole packs. kUnitsHeld: such units whose inputs a thread has
 // registers for while it multiplies. kMore: y = x w + x' w', the steps of x' behind those of x.
 template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kBlocksOfCluster, int kStepsOfStage, int kUnitsHeld,
-          int kWidthOfUnit, bool kWindows, typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
+          int kWidthOfUnit, int kAxes, typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
 struct Mma90 {
+  static const bool kWindows = kAxes != 0;
   static const int kRows = kRowsOfTile;
   static const int kBlocks = kBlocksOfCluster;
   static const int kSteps = kStepsOfStage;
@@ -112,42 +114,36 @@ struct Mma90 {
   }
 
   // Where the tile's first window lies, and its stages one after another.
+  template <int kOfThese>
   struct Windows {
-    int image, y, x, channel;
+    Mma90Windows<kOfThese> place;
+    int channel;
 
-    __device__ __forceinline__ Windows(const Mma90Window& window, const Place& at) {
-      const unsigned first = at.firstRow;
-      image = first / window.image;
-      const unsigned within = first - image * window.image.divisor;
-      const unsigned row = within / window.row;
-      y = (int)row * window.stride[0] - window.before[0];
-      x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
-      channel = at.firstChannel;
-    }
-    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window& window, unsigned char* to, int first,
-                                         ByteBarrier* barrier) const {
+    __device__ __forceinline__ Windows(const Mma90Parameters& p, const Mma90Window& window, const Place& at)
+        : place(p, window, (unsigned)at.firstRow), channel(at.firstChannel) {}
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, const TileMap& map, const Mma90Window& window,
+                                         unsigned char* to, int first, ByteBarrier* barrier) const {
 #pragma unroll
       for (int i = 0; i < kSteps; ++i) {
         const int tap = (first + i) / window.chunks;
-        const int row = tap / window.width;
-        copyWindows(to + i * kRowBytes, map, channel + (first + i - tap * window.chunks) * kInner, x, y, image,
-                    (tap - row * window.width) * window.dilation[1], row * window.dilation[0], barrier);
+        const int at = channel + (first + i - tap * window.chunks) * kInner;
+        place.template copy<false>(p, map, window, to + i * kRowBytes, at, tap, barrier);
       }
     }
   };
   struct Matrix {
     int row;
 
-    __device__ __forceinline__ Matrix(const Mma90Window&, const Place& at) : row(at.firstRow) {}
-    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window&, unsigned char* to, int first,
-                                         ByteBarrier* barrier) const {
+    __device__ __forceinline__ Matrix(const Mma90Parameters&, const Mma90Window&, const Place& at) : row(at.firstRow) {}
+    __device__ __forceinline__ void copy(const Mma90Parameters&, const TileMap& map, const Mma90Window&,
+                                         unsigned char* to, int first, ByteBarrier* barrier) const {
       if (kSteps == 1) copyTile(to, map, first * kInner, row, barrier);
       else copyTiles(to, map, row, first, barrier);
     }
   };
   // A stage has steps of one product.
-  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
-                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+  typedef Mma90Rows<typename Either<kWindows, Windows<kAxes == 3 ? 3 : 2>, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows<2>, Matrix>::Type, kMore != Mma90More::kNone>
       Rows;
   __device__ __forceinline__ static void copyRows(const Mma90Parameters& p, const Place& at, const Rows& rows,
                                                   int stage, int slot) {

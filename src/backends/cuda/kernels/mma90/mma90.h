@@ -82,6 +82,7 @@ struct Mma90Weights {
   int64_t bytes = 2;        // of an element; those of 4 are rounded to TF32
   bool scaled = false;      // a factor and a shift for each element of rows of x are part of it, see packScaled()
   int64_t groups = 1;       // of windows
+  bool isDeep = false;      // windows of volumes
   int64_t moreSteps = 0;    // of another product that is added, behind these
   bool moreIsWhole = true;  // isWhole() of that one
   bool isExact = false;     // elements of 4 bytes as two TF32 numbers: tiles of the first, of the second behind each
@@ -158,7 +159,8 @@ struct Mma90Composite {
   Mma90Weights weightsOf(const Product& product) const;
 };
 
-// Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..".
+// Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..";
+// taps of volumes are followed by d.
 struct Mma90Record {
   ops::MatMul op;
   std::optional<ops::NormalizeRows> norm;  // of the rows of x
@@ -180,6 +182,7 @@ struct Mma90Record {
   Code code() const;
   std::string recipe() const;  // of the packed weights
   size_t weightsInput() const { return norm ? Mma90Composite::kNormalizedWeights : sumWeights[0]; }
+  int64_t windowAxes() const { return weights.taps == 0 ? 0 : weights.isDeep ? 3 : 2; }
   // Whether tiles of y, and of what the epilogue reads as y is written, go by copies: see mma90_carried.cuh.
   bool carries() const;
   size_t wholeInput() const { return kinds.find('w') + 1; }  // the first of the epilogue that is like y, else 0

@@ -16,7 +16,9 @@ struct Mma90Convolution {
 
   Mma90Convolution(const ops::Convolution& op, const runtime::Shapes& shapes);
   Mma90Weights weights() const {
-    return Mma90Weights::of(point.shapes(nullptr), image ? image->taps[0] * image->taps[1] : 0, groups, false);
+    auto result = Mma90Weights::of(point.shapes(nullptr), image ? image->allTaps() : 0, groups, false);
+    result.isDeep = image && image->isDeep;
+    return result;
   }
 };
 

@@ -15,10 +15,11 @@ Mma90Image imageOf(const ops::Convolution& op, const runtime::Shapes& shapes) {
                                         {w.begin() + 2, w.end()});
   Mma90Image image;
   image.images = x[0];
+  image.depth = windows[0].large;
   image.height = windows[1].large;
   image.width = windows[2].large;
-  for (size_t i = 0; i < 2; ++i) {
-    const auto& from = windows[i + 1];
+  for (size_t i = 0; i < 3; ++i) {
+    const auto& from = windows[(i + 1) % 3];
     image.windows[i] = from.small;
     image.taps[i] = from.kernel;
     image.stride[i] = from.stride;
@@ -26,6 +27,8 @@ Mma90Image imageOf(const ops::Convolution& op, const runtime::Shapes& shapes) {
     image.after[i] = from.after;
     image.dilation[i] = from.dilation;
   }
+  image.isDeep = true;
+  image.flatten();
   return image;
 }
 
@@ -60,12 +63,31 @@ class ConvolutionKernel final : public Mma90Kernel {
 
 }  // namespace
 
+void Mma90Image::flatten() {
+  const auto isAlone = [&](int axis) {
+    return taps[axis] == 1 && stride[axis] == 1 && before[axis] == 0 && after[axis] == 0;
+  };
+  if (isAlone(2)) {
+    images *= depth;
+  } else if (isAlone(0) && isAlone(1)) {
+    width *= height;
+    height = depth;
+    windows[1] *= windows[0];
+    for (auto* values : {windows, taps, stride, before, after, dilation}) values[0] = values[2];
+  } else {
+    return;
+  }
+  isDeep = false;
+  depth = windows[2] = taps[2] = stride[2] = dilation[2] = 1;
+  before[2] = after[2] = 0;
+}
+
 Mma90Convolution::Mma90Convolution(const ops::Convolution& op, const runtime::Shapes& shapes)
     : point(op, shapes, PointConvolution::Windows::kAny) {
   refusal = point.refusal;
   if (!refusal.empty() || PointConvolution::isMatrix(op, shapes)) return;
   const auto& x = shapes.inputs[0];
-  if (x.dims.rank != 4) refusal = fmt::format("{} spatial dimensions; windows of 2 are supported", x.dims.rank - 2);
+  if (x.dims.rank < 4) refusal = fmt::format("{} spatial dimensions; windows of 2 or 3 are supported", x.dims.rank - 2);
   else if (x.layout != Layout::kChannelsLast) refusal = "the image is not channels-last";
   else if (op.groups == x.dims[1]) refusal = "each channel by itself";
   if (!refusal.empty()) return;

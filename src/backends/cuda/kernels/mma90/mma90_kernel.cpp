@@ -13,6 +13,7 @@ constexpr size_t kPackBytes = 16;
 constexpr size_t kMomentBytes = 8;
 
 cuuint32_t narrow(int64_t v) { return static_cast<cuuint32_t>(v); }
+int32_t narrowed(int64_t v) { return static_cast<int32_t>(v); }
 
 CUtensorMapDataType mappedType(DataType type, bool isExact = false) {
   if (type == DataType::kF32 && isExact) return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
@@ -34,6 +35,11 @@ Mma90Window windowOf(const Mma90Image& image, const Mma90Weights& weights) {
   return window;
 }
 
+Mma90Depth depthOf(const Mma90Image& image) {
+  return {narrowed(image.taps[0] * image.taps[1]), narrowed(image.stride[2]), narrowed(image.before[2]),
+          narrowed(image.dilation[2]), dividerBy(image.windows[2])};
+}
+
 }  // namespace
 
 std::string mma90Missing() {
@@ -46,8 +52,8 @@ std::string mma90Missing() {
 }
 
 std::string Mma90Image::refusal() const {
-  constexpr int64_t kMostStride = 8, kMostOffset = 255, kMostCorner = 127;
-  for (int i = 0; i < 2; ++i) {
+  const int64_t kMostStride = 8, kMostOffset = isDeep ? 31 : 255, kMostCorner = isDeep ? 15 : 127;
+  for (int i = 0; i < (isDeep ? 3 : 2); ++i) {
     const int64_t reach = (taps[i] - 1) * dilation[i];
     if (stride[i] > kMostStride) return fmt::format("strides of {}; at most {} are supported", stride[i], kMostStride);
     if (reach > kMostOffset) return fmt::format("windows over {} places", reach + 1);
@@ -72,8 +78,7 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
             "a product by warpgroups: made for {} columns and an inner extent of {}, got a result of {} and {}",
             w.columns, w.inner * w.groups, y.dims.text(), inner);
   const bool fits =
-      image ? w.taps == image->taps[0] * image->taps[1] && rows == image->images * image->windows[0] * image->windows[1]
-            : w.taps == 0;
+      image ? w.taps == image->allTaps() && w.isDeep == image->isDeep && rows == image->allWindows() : w.taps == 0;
   checkUser(fits, "a product by warpgroups: made for {} taps, which are not those of the windows", w.taps);
   const auto kinds = mma90Kinds(shapes);
   // With one row, operands by column and as a whole are the same.
@@ -113,6 +118,7 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   window.tiles = dividerBy(w.groups == 1 ? tilesOfColumns_ : w.partTiles());
   window.columns = static_cast<int32_t>(w.partColumns());
   window.channels = static_cast<int32_t>(w.partInner());
+  if (image->isDeep) p.depth = depthOf(*image);
   if (!shape.omits) return;
   const auto turns = mma90Turns(*image, w, shape, tilesOfColumns_);
   turns_.write(turns.data(), turns.size() * sizeof(turns[0]));
@@ -125,9 +131,9 @@ void Mma90Launcher::configureMore(const std::optional<Mma90Image>& image, int64_
   if (p.rows == 0) return;
   if (image && !image->refusal().empty()) throw Unsupported("a product by warpgroups: {}", image->refusal());
   const auto& w = *record_.more;
-  const bool fits = inner == w.inner && (image ? w.taps == image->taps[0] * image->taps[1] &&
-                                                     p.rows == image->images * image->windows[0] * image->windows[1]
-                                               : w.taps == 0);
+  const bool fits =
+      inner == w.inner &&
+      (image ? w.taps == image->allTaps() && p.rows == image->allWindows() && !image->isDeep : w.taps == 0);
   checkUser(fits,
             "a sum of products by warpgroups: made for {} elements of {} taps, which are not those of the windows",
             w.inner, w.taps);
@@ -208,17 +214,24 @@ void Mma90Launcher::mapRows(TileMap& map, const void* from, const std::optional<
     const auto& image = *rowsImage;
     const auto height = static_cast<cuuint64_t>(image.height);
     const auto width = static_cast<cuuint64_t>(image.width);
-    const cuuint64_t extents[] = {inner, width, height, static_cast<cuuint64_t>(image.images)};
-    const cuuint64_t pitches[] = {rowBytes, rowBytes * width, rowBytes * width * height};
-    const cuuint32_t steps[] = {1, narrow(image.stride[1]), narrow(image.stride[0]), 1};
-    int lower[2];
-    int upper[2];
-    for (int i = 0; i < 2; ++i) {  // W, then H
-      lower[i] = static_cast<int>(-image.before[1 - i]);
-      upper[i] = static_cast<int>(image.after[1 - i] - (image.taps[1 - i] - 1) * image.dilation[1 - i]);
+    const auto depth = static_cast<cuuint64_t>(image.depth);
+    const bool isDeep = image.isDeep;
+    const int axes = isDeep ? 3 : 2;
+    const auto images = static_cast<cuuint64_t>(image.images);
+    const cuuint64_t extents[] = {inner, width, height, isDeep ? depth : images, images};
+    const cuuint64_t pitches[] = {rowBytes, rowBytes * width, rowBytes * width * height,
+                                  rowBytes * width * height * depth};
+    const cuuint32_t steps[] = {1, narrow(image.stride[1]), narrow(image.stride[0]),
+                                isDeep ? narrow(image.stride[2]) : 1, 1};
+    int lower[3];
+    int upper[3];
+    for (int i = 0; i < axes; ++i) {
+      const int from = i == 2 ? 2 : 1 - i;  // W, H, then D
+      lower[i] = static_cast<int>(-image.before[from]);
+      upper[i] = static_cast<int>(image.after[from] - (image.taps[from] - 1) * image.dilation[from]);
     }
-    check(driver().tensorMapEncodeIm2col(&made, type, 4, x, extents, pitches, lower, upper, ofStep, rows, steps,
-                                         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+    check(driver().tensorMapEncodeIm2col(&made, type, narrow(axes + 2), x, extents, pitches, lower, upper, ofStep, rows,
+                                         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
           "cuTensorMapEncodeIm2col");
   } else {

@@ -10,12 +10,20 @@
 
 namespace tenon::backends::cuda {
 
-// An image of channels-last halves, and its windows.
+// An image of channels-last halves, and its windows; or a volume.
 struct Mma90Image {
   int64_t images = 0, height = 0, width = 0;
-  int64_t windows[2] = {};  // of the result, along H and W
-  int64_t taps[2] = {};
-  int64_t stride[2] = {}, before[2] = {}, after[2] = {}, dilation[2] = {};
+  // Along H, W and D:
+  int64_t windows[3] = {1, 1, 1};  // of the result
+  int64_t taps[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, before[3] = {}, after[3] = {}, dilation[3] = {1, 1, 1};
+  int64_t depth = 1;
+  bool isDeep = false;  // a volume
+
+  int64_t allTaps() const { return taps[0] * taps[1] * taps[2]; }
+  int64_t allWindows() const { return images * windows[0] * windows[1] * windows[2]; }
+  // Where one axis or two are left alone, a volume's planes are images, or pixels of an image.
+  void flatten();
 
   // Why the copy engine cannot read them, or empty.
   std::string refusal() const;

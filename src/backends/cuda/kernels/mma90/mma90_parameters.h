@@ -34,6 +34,13 @@ struct Mma90Window {
   int32_t columns = 0, channels = 0;
 };
 
+// Of windows of volumes [N][D][H][W][inner] also this; their planes are the images of Mma90Window.
+struct Mma90Depth {
+  int32_t taps = 1;  // of a plane
+  int32_t stride = 1, before = 0, dilation = 1;
+  Divider image;  // planes of a volume of the result
+};
+
 // Of rows of x that are normalized.
 struct Mma90Norm {
   const void* x = nullptr;          // the rows
@@ -84,6 +91,7 @@ struct Mma90Parameters {
   int32_t firstSteps = 0;
   TileMap more;
   Mma90Window moreWindow;
+  Mma90Depth depth;
 };
 
 }  // namespace tenon::backends::cuda

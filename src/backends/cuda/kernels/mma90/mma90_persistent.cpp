@@ -138,10 +138,9 @@ Code Mma90Record::persistentCode() const {
       "  template <typename From, typename Fixed>\n  __device__ __forceinline__ static float compute("
       "float x0, const From& from, int i, const Fixed& fixed, int j) {\n";
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
-  text +=
-      fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
-                  shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2, weights.columnsAtOnce(),
-                  weights.taps != 0, shape.omits, moreText(), carries() ? "Carried" : "Passed");
+  text += fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
+                      shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2,
+                      weights.columnsAtOnce(), windowAxes(), shape.omits, moreText(), carries() ? "Carried" : "Passed");
   text +=
       fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, 1), tenon_mma90, Mma90Parameters) {{\n", shape.threads());
   return {"", {}, text + "  Product::run(p);\n}\n"};

@@ -9,6 +9,7 @@
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "bulk_copies.cuh"
 #include "mma90_products.cuh"
+#include "mma90_windows.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
 
@@ -40,7 +41,7 @@ __device__ __forceinline__ void fetchLines(const T* from) {
 // finishes at once: 8 where rows of y are whole packs, else 1. kOmits: of windows, a tile has no steps of rows of taps
 // that lie outside of the image for all of it; blocks take tiles as p.turns says, since these differ in time. kMore: y
 // = x w + x' w', the steps of x' behind those of x. Ending: how sums become rows of y, Passed or Carried.
-template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, bool kWindows, bool kOmits,
+template <int kRowsOfTile, int kRunsOfGroup, bool kTurns, bool kShares, int kPackWidth, int kAxes, bool kOmits,
           Mma90More kMore, typename Result, typename Epilogue, template <typename> class Ending>
 struct Mma90Persistent {
   typedef Result Y;
@@ -135,40 +136,30 @@ struct Mma90Persistent {
 
   // The rows that this block copies: all of the tile, or its half of them.
   static const int kCopied = kShares ? kRows / 2 : kRows;
+  template <int kOfThese>
   struct Windows {
-    int image, y, x;
+    Mma90Windows<kOfThese> place;
 
-    __device__ __forceinline__ Windows(const Mma90Window& window, int firstRow) {
-      const unsigned first = firstRow;
-      image = first / window.image;
-      const unsigned within = first - image * window.image.divisor;
-      const unsigned row = within / window.row;
-      y = (int)row * window.stride[0] - window.before[0];
-      x = (int)(within - row * window.row.divisor) * window.stride[1] - window.before[1];
-    }
-    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window& window, unsigned char* to, int step,
-                                         ByteBarrier* barrier) const {
+    __device__ __forceinline__ Windows(const Mma90Parameters& p, const Mma90Window& window, int firstRow)
+        : place(p, window, (unsigned)firstRow) {}
+    __device__ __forceinline__ void copy(const Mma90Parameters& p, const TileMap& map, const Mma90Window& window,
+                                         unsigned char* to, int step, ByteBarrier* barrier) const {
       const int tap = step / window.chunks;
-      const int row = tap / window.width;
-      const int channel = (step - tap * window.chunks) * kInner;
-      const int xTap = (tap - row * window.width) * window.dilation[1];
-      const int yTap = row * window.dilation[0];
-      if (kShares) copyWindowsToBoth(to, map, channel, x, y, image, xTap, yTap, barrier);
-      else copyWindows(to, map, channel, x, y, image, xTap, yTap, barrier);
+      place.template copy<kShares>(p, map, window, to, (step - tap * window.chunks) * kInner, tap, barrier);
     }
   };
   struct Matrix {
     int row;
 
-    __device__ __forceinline__ Matrix(const Mma90Window&, int firstRow) : row(firstRow) {}
-    __device__ __forceinline__ void copy(const TileMap& map, const Mma90Window&, unsigned char* to, int step,
-                                         ByteBarrier* barrier) const {
+    __device__ __forceinline__ Matrix(const Mma90Parameters&, const Mma90Window&, int firstRow) : row(firstRow) {}
+    __device__ __forceinline__ void copy(const Mma90Parameters&, const TileMap& map, const Mma90Window&,
+                                         unsigned char* to, int step, ByteBarrier* barrier) const {
       if (kShares) copyTileToBoth(to, map, step * kInner, row, barrier);
       else copyTile(to, map, step * kInner, row, barrier);
     }
   };
-  typedef Mma90Rows<typename Either<kWindows, Windows, Matrix>::Type,
-                    typename Either<kMore == Mma90More::kWindows, Windows, Matrix>::Type, kMore != Mma90More::kNone>
+  typedef Mma90Rows<typename Either<kAxes != 0, Windows<kAxes == 3 ? 3 : 2>, Matrix>::Type,
+                    typename Either<kMore == Mma90More::kWindows, Windows<2>, Matrix>::Type, kMore != Mma90More::kNone>
       Rows;
 
   // One thread: opens the barriers and asks for the weights that have a place.

@@ -23,11 +23,11 @@ struct Mma90Rows {
 
   template <typename Place>
   __device__ __forceinline__ Mma90Rows(const Mma90Parameters& p, const Place& at)
-      : first(p.window, at), second(p.moreWindow, at) {}
+      : first(p, p.window, at), second(p, p.moreWindow, at) {}
   __device__ __forceinline__ void copy(const Mma90Parameters& p, unsigned char* to, int step,
                                        ByteBarrier* barrier) const {
-    if (!kBoth || step < p.firstSteps) first.copy(p.x, p.window, to, step, barrier);
-    else second.copy(p.more, p.moreWindow, to, step - p.firstSteps, barrier);
+    if (!kBoth || step < p.firstSteps) first.copy(p, p.x, p.window, to, step, barrier);
+    else second.copy(p, p.more, p.moreWindow, to, step - p.firstSteps, barrier);
   }
 };
 

@@ -47,6 +47,7 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, 
   weights.inner = in.integer();
   in.expect(",");
   weights.taps = in.integer();
+  weights.isDeep = in.accept("d");
   if (in.accept(",")) weights.groups = in.integer();
   if (in.accept("+")) {
     more.emplace(Mma90Weights{weights.columns, in.integer()});
@@ -68,8 +69,8 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, 
   if (types.outputs.size() != 1 || types.inputs.size() != 2 + kinds.size() ||
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
-      weights.columns % weights.groups != 0 || (shape.omits && (weights.taps == 0 || more)) ||
-      more.has_value() != isSum || (more && !isAddable(*more)) ||
+      weights.columns % weights.groups != 0 || (shape.omits && (weights.taps == 0 || weights.isDeep || more)) ||
+      (weights.isDeep && (weights.taps == 0 || more)) || more.has_value() != isSum || (more && !isAddable(*more)) ||
       (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
       weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
@@ -93,8 +94,8 @@ std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weight
   types.outputs.push_back(shapes.outputs[0].dtype);
   auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
   if (more != nullptr) groups += fmt::format("+{},{}", more->inner, more->taps);
-  return fmt::format("{},{},{}{};{};{} {}", weights.columns, weights.inner, weights.taps, groups, shape.text(),
-                     mma90Kinds(shapes), types.text());
+  return fmt::format("{},{},{}{}{};{};{} {}", weights.columns, weights.inner, weights.taps, weights.isDeep ? "d" : "",
+                     groups, shape.text(), mma90Kinds(shapes), types.text());
 }
 
 Code Mma90Record::code() const {
@@ -144,7 +145,7 @@ Code Mma90Record::code() const {
   text +=
       fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}> Product;\n", shape.rows,
                   shape.columnGroups, shape.innerGroups, shape.parts, shape.depth, unitsHeld(shape, resident, words),
-                  weights.columnsAtOnce(), weights.taps != 0, normalized, measures, moreText());
+                  weights.columnsAtOnce(), windowAxes(), normalized, measures, moreText());
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};

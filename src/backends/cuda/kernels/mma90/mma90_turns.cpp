@@ -75,7 +75,7 @@ std::vector<Mma90Turn> mma90Turns(const Mma90Image& image, const Mma90Weights& w
 
 bool mma90MayOmit(const Mma90Image& image, const Mma90Weights& weights, const Mma90Shape& shape) {
   constexpr int64_t kLeastPercent = 18;  // less than that is lost again by uneven turns
-  if (!shape.isPersistent()) return false;
+  if (!shape.isPersistent() || image.isDeep) return false;
   int64_t needed = 0, tiles = 0;
   for (const auto& tile : allTiles(image, weights, shape)) {
     needed += tile.end - tile.first;
