@@ -15,6 +15,7 @@
 #include "compile/schedule/kernel_needs.h"
 #include "compile/schedule/steps.h"
 #include "compile/stages.h"
+#include "compile/tune/cold_weights.h"
 #include "compile/tune/self_check.h"
 #include "compile/tune/timing_cache.h"
 #include "compile/types/choose.h"
@@ -235,7 +236,8 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
 
 }  // namespace
 
-plan::Plan build(graph::Graph graph, const BuildOptions& options) {
+plan::Plan build(graph::Graph graph, const BuildOptions& given) {
+  auto options = given;
   checkInternal(options.log != nullptr, "a build needs a logger");
   auto& log = *options.log;
   const auto start = std::chrono::steady_clock::now();
@@ -265,6 +267,7 @@ plan::Plan build(graph::Graph graph, const BuildOptions& options) {
       passes::run(graph, passOptions(options, device, bound[0].opt));  // casts join their neighbours
     }
     checkMemory(graph, bound, device);
+    options.coldWeights = device.isHost() && weightsLeaveCaches(graph);
     phase.step(0);
   }
   memory.report("graph optimization");

@@ -41,7 +41,8 @@ struct BuildOptions {
   std::map<std::string, std::string> layerMetadata;  // for the inspector, by name of the network layer
   std::set<std::string> unfusedDebug;  // tensors of the network that are shown where fusion has left them; none: no
   bool refittable = false;
-  bool tf32 = false;  // f32 operands of contractions may be rounded to TF32, on devices that have it
+  bool tf32 = false;         // f32 operands of contractions may be rounded to TF32, on devices that have it
+  bool coldWeights = false;  // kernels are measured with weights from memory; build() sets it
   bool errorOnTimingCacheMiss = false;
   bool directIo = false;                       // no input or output may be reformatted
   bool editableTimingCache = false;            // nodes' choices are logged, stand in the cache, and are taken from it

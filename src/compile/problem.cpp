@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compile/assignment.h"
+#include "compile/tune/cold_weights.h"
 #include "ops/op/matmul.h"
 
 namespace tenon::compile {
@@ -23,6 +24,7 @@ void allow(Problem& problem, const BuildOptions& options) {
   constexpr size_t kMoreProducts[] = {0, 0, 0, 32, 96, 256};
   constexpr size_t kMoreOthers[] = {0, 0, 0, 0, 96, 256};
   problem.tf32 = options.tf32;
+  problem.coldWeights = options.coldWeights && hasColdWeights(problem);
   const auto& more = problem.op.as<ops::MatMul>() != nullptr ? kMoreProducts : kMoreOthers;
   if (options.maxTactics < 0) problem.more = more[std::clamp(options.optimizationLevel, 0, 5)];
 }

@@ -1,6 +1,7 @@
 // Which implementation of a library a kernel runs, where the library has several for one problem.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace tenon::runtime {
@@ -14,6 +15,8 @@ class Chosen {
   virtual std::string_view implementation() const = 0;
   // Whether it is the library's plain code for whatever else it has nothing for: many times slower.
   virtual bool isPlain() const = 0;
+  // Calls of the library that threads share.
+  virtual size_t callCount() const { return 1; }
 };
 
 }  // namespace tenon::runtime

@@ -1,11 +1,15 @@
 // The comparison of candidates' results: what it lets pass, and what it does not.
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "compile/proposals.h"
 #include "compile/stages.h"
+#include "compile/tune/cold_weights.h"
 #include "compile/tune/rotation.h"
 #include "compile/tune/self_check.h"
+#include "compile/tune/timing_cache.h"
+#include "core/platform/processor.h"
 #include "runtime/host_device.h"
 #include "support/build_and_run.h"
 
@@ -81,6 +85,49 @@ TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {
       EXPECT_GE(static_cast<char*>(rotation.copy(i)) - static_cast<char*>(rotation.copy(i - 1)), 257 * 4);
     }
   }
+}
+
+// A convolution of `channels` to as many, behind `others` others like it, which share no weights.
+std::string chainOf(int64_t channels, int others) {
+  std::string text = fmt::format("graph \"g\" {{\n  input %x0 : f32[1,{},7,7]\n", channels);
+  for (int i = 0; i <= others; ++i) {
+    text += fmt::format(
+        "  const %w{0} : f32[{1},{1},1,1] = random({0})\n  %x{2} : f32[1,{1},7,7] = convolution(%x{0}, %w{0}) \"c{0}\"\n",
+        i, channels, i + 1);
+  }
+  return text + fmt::format("  output %x{}\n}}", others + 1);
+}
+
+// Times of kernels whose weights come from memory stand under names of their own, and only of those with many weights.
+TEST(ColdWeights, AreThoseOfNetworksThatNoCacheHolds) {
+  const size_t cache = platform::sharedCacheBytes();
+  constexpr size_t kMost = size_t{64} << 20;
+  if (cache > kMost) GTEST_SKIP() << "a cache of " << cache << " bytes is not driven out; at most " << kMost << " are";
+  const auto channels = static_cast<int64_t>(std::sqrt(static_cast<double>(cache) / sizeof(float) / 8));  // an eighth
+  EXPECT_FALSE(compile::weightsLeaveCaches(graph::parse(chainOf(channels, 3))));
+  EXPECT_TRUE(compile::weightsLeaveCaches(graph::parse(chainOf(channels, 8))));
+  for (const auto& [width, others, isCold] : {std::tuple{channels, 3, false}, std::tuple{channels, 8, true}}) {
+    compile::TimingCache times;
+    RecordingLog log;
+    compile::BuildOptions options;
+    options.device = "cpu";
+    options.log = &log;
+    options.timingCache = &times;
+    options.averageTimingIterations = 1;
+    compile::build(graph::parse(chainOf(width, others)), options);
+    const auto keys = times.keys();
+    const bool found = std::any_of(keys.begin(), keys.end(), [](const auto& key) { return key.ends_with(" cold"); });
+    EXPECT_EQ(found, isCold) << others << " others";
+    EXPECT_GT(keys.size(), 1U);
+  }
+}
+
+TEST(ColdWeights, CachesAreFilledWithOtherThingsAndActivations) {
+  const std::vector<std::byte> none, one(1), many(1000003);
+  const std::vector<std::span<const std::byte>> activations{none, one, many};
+  compile::ColdCaches caches;
+  caches.prepare({});
+  caches.prepare(activations);
 }
 
 TEST(CandidatesResults, OneWrongElementOfManyIsSeen) {

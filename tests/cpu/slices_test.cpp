@@ -2,6 +2,9 @@
 // reference and on one thread against several.
 #include <random>
 
+#include "compile/assignment.h"
+#include "runtime/chosen.h"
+#include "runtime/kernel.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -114,6 +117,50 @@ TEST(Slices, Convolutions) {
   int count = 0;
   for (int i = 0; i < 25; ++i) count += runEach(windowGraph(random, false, true));
   EXPECT_GE(count, 20);  // fewer layouts without AVX2
+}
+
+// Calls that a convolution of channels-last images becomes, by the candidate `name`; 0 where there is no such one.
+size_t callsOf(const std::string& text, std::string_view name) {
+  const auto graph = graph::parse(text);
+  RecordingLog log;
+  const auto problem = compile::makeProblem(graph, graph.node(graph.order().back()), {});
+  std::vector<TensorView> constants;
+  std::vector<runtime::TensorShape> inputs;
+  for (const auto& input : problem.inputs) constants.push_back(input.constant ? input.constant->view() : TensorView{});
+  for (const auto& source : compile::tacticSources()) {
+    for (const auto* tactic : source.tactics) {
+      if (source.backend != "cpu" || !tactic->supports(problem)) continue;
+      for (const auto& candidate : tactic->candidates(problem)) {
+        if (candidate.tactic != name || candidate.outputs[0] != Layout::kChannelsLast) continue;
+        const auto record = tactic->build(problem, candidate);
+        const auto kernel = runtime::backend("cpu").load({record, constants, {}, log});
+        const auto instance = kernel->instantiate();
+        for (size_t i = 0; i < problem.inputs.size(); ++i)
+          inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
+        const runtime::TensorShape y{problem.outputs[0].dtype, problem.outputs[0].dims, candidate.outputs[0]};
+        instance->configure({inputs, {&y, 1}, &problem.symbols});
+        return dynamic_cast<const runtime::Chosen&>(*instance).callCount();
+      }
+    }
+  }
+  return 0;
+}
+
+// oneDNN packs weights of windows of one pixel for the number of pixels: for a few rows otherwise than for all of them.
+TEST(Slices, WeightsArePackedForSlices) {
+  for (const int64_t pixels : {7, 8, 10, 12, 13, 14, 28}) {
+    for (const int64_t channels : {128, 256, 512}) {
+      const auto text = fmt::format(
+          "graph \"g\" {{\n  input %x : f32[1,{0},{1},{1}]\n  const %w : f32[{0},{0},1,1] = random(1)\n"
+          "  %y : f32[1,{0},{1},{1}] = convolution(%x, %w) \"op\"\n  output %y\n}}",
+          channels, pixels);
+      SCOPED_TRACE(text);
+      const auto calls = callsOf(text, "cpu.dnnl_convolution");
+      if (calls == 0) GTEST_SKIP() << "oneDNN has nothing for channels-last images here";
+      EXPECT_GE(calls, 2U);
+      runEach(text);
+    }
+  }
 }
 
 TEST(Slices, ConvolutionsOfComputedWeights) {

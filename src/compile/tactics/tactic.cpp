@@ -60,6 +60,7 @@ std::string Problem::text() const {
   result += " ->";
   for (const auto& out : outputs) result += fmt::format(" {}[{}]", name(out.dtype), out.dims.text());
   if (tf32 && op.facts().contraction && !inputs.empty() && inputs[0].dtype == DataType::kF32) result += " tf32";
+  if (coldWeights) result += " cold";
   if (symbolic(op, symbols)) {
     for (const auto& [symbol, value] : symbols) result += fmt::format(" {}={}", symbol, value);
   }

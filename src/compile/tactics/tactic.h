@@ -31,6 +31,7 @@ struct Problem {
   SymbolValues symbols;
   bool tf32 = false;  // f32 operands of contractions may be rounded to TF32
   size_t more = 0;    // candidates that a tactic may propose beside those that it or its library holds for good ones
+  bool coldWeights = false;  // they come from memory when the kernel runs, but for small and very large ones
   std::string text() const;  // operator, types and extents: the key of timing caches (constants' values do not count)
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "compile/tune/cold_weights.h"
 #include "compile/tune/packed_operands.h"
 #include "compile/tune/result_check.h"
 #include "compile/tune/rotation.h"
@@ -29,6 +30,7 @@ constexpr double kLongRun = 1e-2;        // unless a GPU takes so long, to which
 constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
 constexpr double kFarBehind = 1.7;       // and fewer still, which are enough to see it
 constexpr int kFewSamples = 3;
+constexpr int kColdSamples = 3;             // times the iterations: of one run each
 constexpr double kCandidateSeconds = 0.15;  // no more samples of one candidate after this
 
 using runtime::CopyKind;
@@ -295,6 +297,18 @@ class DeviceProfiler final : public Profiler {
     return result;
   }
 
+  using Activations = std::vector<std::span<const std::byte>>;
+  static Activations activationsOf(const Problem& problem, const Candidate& candidate, const Trial& trial) {
+    Activations found;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      const auto& input = problem.inputs[i];
+      if (input.constant == nullptr && trial.inputs[i] != nullptr)
+        found.emplace_back(static_cast<const std::byte*>(trial.inputs[i]),
+                           storageBytes(input.dtype, input.dims, candidate.inputs[i]));
+    }
+    return found;
+  }
+
   // No number stands where a kernel leaves its output as it was.
   void poison() {
     for (const auto& output : outputs_) {
@@ -338,10 +352,13 @@ class DeviceProfiler final : public Profiler {
       single = std::min(single, device_.measure(&launch, &call));
     if (once || single > kHopeless * best) return {single, workspaceBytes, {}, false};
 
-    call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
-    double fastest = call.repeats == 1 ? single : std::numeric_limits<double>::infinity();
+    const bool isCold = problem.coldWeights && device_.isHost();
+    const auto activations = isCold ? activationsOf(problem, candidate, trial) : Activations();
+    if (!isCold) call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
+    double fastest = call.repeats == 1 && !isCold ? single : std::numeric_limits<double>::infinity();
     double spent = single;
     for (int i = 0; i < 2 * iterations_; ++i) {
+      if (isCold) cold_.prepare(activations);
       const double seconds = device_.measure(&launch, &call);
       spent += seconds;
       fastest = std::min(fastest, seconds / call.repeats);
@@ -367,6 +384,7 @@ class DeviceProfiler final : public Profiler {
   PackedOperands packed_;
   std::map<std::tuple<DataType, size_t, int64_t>, std::vector<char>> patterns_;  // of large inputs
   std::map<const void*, std::unique_ptr<Rotation>> rotations_;                   // by what they are copies of
+  ColdCaches cold_;
   size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
 };
 

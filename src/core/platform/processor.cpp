@@ -89,6 +89,19 @@ bool hasNarrowVnni() {
   return kHas;
 }
 
+size_t sharedCacheBytes() {
+  static const size_t kBytes = [] {
+    constexpr size_t kUsual = size_t{32} << 20;
+    // The C library's own answer adds up what cores of a large processor do not share.
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+    size_t size = 0;
+    char unit = 0;
+    if (!(file >> size >> unit) || size == 0) return kUsual;
+    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : kUsual;
+  }();
+  return kBytes;
+}
+
 std::string processorName() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

@@ -26,6 +26,9 @@ bool hasByteTables();
 // As the system names it, for messages and plans; "unknown processor" where it does not.
 std::string processorName();
 
+// Bytes of the last cache before memory; a usual size where the system does not say.
+size_t sharedCacheBytes();
+
 // Asks the system to back a range by large pages; only a hint.
 void preferLargePages(void* memory, size_t bytes) noexcept;
 

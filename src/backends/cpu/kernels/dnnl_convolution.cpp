@@ -62,11 +62,17 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   void launch(const runtime::LaunchArguments& arguments) override;
   std::string_view implementation() const override { return implementation_; }
   bool isPlain() const override { return speedOf(withoutGate(implementation_)) == Speed::kPlain; }
+  size_t callCount() const override { return calls_.size(); }
 
  private:
   using Forward =
       std::conditional_t<std::is_same_v<Op, ops::Convolution>, dnnl::convolution_forward, dnnl::deconvolution_forward>;
   using Primitive = typename Forward::primitive_desc;
+  struct Made {  // what computes a slice, and all that are the same problem
+    WindowProblem problem;
+    Primitive description;
+    Forward primitive;
+  };
   WindowProblem describe(const runtime::Shapes& shapes) const;
   Dims weightsOf(const WindowProblem& problem) const;
   template <typename See>
@@ -75,6 +81,7 @@ class ConvolutionInstance final : public runtime::KernelInstance, public runtime
   // of the step; behind them the output.
   bool make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras, const Choice<Primitive>& choice,
             const Cut& cut);
+  std::optional<memory> packed(const Primitive& whole, const std::vector<Made>& slices, const Cut& cut) const;
   void configureGate(const WindowProblem& whole, std::span<const runtime::TensorShape> extras);
   bool addGate(DnnlCall& call, std::span<const runtime::TensorShape> extras, const WindowProblem& whole,
                const WindowSlice& slice) const;
@@ -123,30 +130,6 @@ ConvolutionInstance<Op>::ConvolutionInstance(const ConvolutionKernel<Op>& kernel
       gate_(kernel.op.epilogue),
       firstExtra_(kernel.op.hasBias ? 3 : 2) {}
 
-// The operands as oneDNN sees them.
-template <typename Op>
-struct Operands {
-  Operands(const WindowProblem& problem, const Dims& w, Layout layout, bool hasBias, bool weightsAreFixed)
-      : x(dnnlDesc(problem.x.dims, problem.x.layout)),
-        weights(weightsDesc<Op>(w, layout, problem.groups, !weightsAreFixed)),
-        bias(hasBias ? dnnlDesc({problem.y.dims[1]}, Layout::kLinear) : memory::desc()),
-        y(dnnlDesc(problem.y.dims, problem.y.layout)) {}
-  memory::desc x, weights, bias, y;
-};
-
-// Where channels may be cut: between vectors' blocks, enough of them for the registers; between groups; not where
-// weights that are computed stand in another order.
-int64_t channelStep(const WindowProblem& problem, bool canPart) {
-  const int64_t channels = problem.y.dims[1];
-  const int64_t block = channelBlock(problem.y.layout);
-  if (!canPart || problem.y.layout == Layout::kChannelsLast) return 0;
-  if (problem.groups == 1) return block == 1 ? 32 : channels >= 8 * block ? 4 * block : 2 * block;
-  const int64_t each = channels / problem.groups;
-  const int64_t inEach = problem.x.dims[1] / problem.groups;
-  if (each == 1 && inEach == 1) return std::max<int64_t>(8, block);
-  return each % block == 0 && inEach % channelBlock(problem.x.layout) == 0 ? each : 0;
-}
-
 template <typename Op>
 WindowProblem ConvolutionInstance<Op>::describe(const runtime::Shapes& shapes) const {
   constexpr bool kForwards = std::is_same_v<Op, ops::Convolution>;
@@ -172,7 +155,7 @@ WindowProblem ConvolutionInstance<Op>::describe(const runtime::Shapes& shapes) c
   p.groups = op.groups;
   p.weightBytes = w.dims.count() * static_cast<int64_t>(sizeof(float));
   p.operations = static_cast<double>(pixels[0] * pixels.count(2, pixels.rank)) * static_cast<double>(w.dims.count());
-  p.channelStep = channelStep(p, kForwards || kernel_.weights != nullptr);
+  p.channelStep = convolutionChannelStep(p, kForwards || kernel_.weights != nullptr);
   return p;
 }
 
@@ -208,7 +191,7 @@ void ConvolutionInstance<Op>::show(const WindowProblem& problem, std::span<const
     throw dnnl::error(dnnl_unimplemented,
                       "oneDNN 2.6 computes epilogues with operands wrongly where a window lies in the padding");
   }
-  const Operands<Op> o(problem, weightsOf(problem), weights_.layout, op.hasBias, kernel_.weights != nullptr);
+  const WindowOperands<Op> o(problem, weightsOf(problem), weights_.layout, op.hasBias, kernel_.weights != nullptr);
   Epilogue epilogue(op.epilogue, true);
   const auto attributes = inside ? epilogue.configure(extras, problem.y, true) : Epilogue::withoutOps();
   // Shapes beside those that were tried may leave nothing else: then slow is better than not at all.
@@ -268,44 +251,65 @@ bool ConvolutionInstance<Op>::addGate(DnnlCall& call, std::span<const runtime::T
   return true;
 }
 
+// The constant weights for all slices of a cut; none where these do not want them alike. How the library packs them
+// depends on the extents: slices of images or rows may want them otherwise than the whole does, of which nothing is
+// kept then. Those of channels take their parts of the whole's.
+template <typename Op>
+std::optional<memory> ConvolutionInstance<Op>::packed(const Primitive& whole, const std::vector<Made>& slices,
+                                                      const Cut& cut) const {
+  if (kernel_.weights == nullptr || slices.empty()) return std::nullopt;
+  if (cut.along == Cut::Along::kChannels) return kernel_.weights->get(whole.weights_desc());
+  const auto wanted = slices.front().description.weights_desc();
+  for (const auto& slice : slices) {
+    if (slice.description.weights_desc() != wanted) return std::nullopt;
+  }
+  return kernel_.weights->get(wanted);
+}
+
 template <typename Op>
 bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const runtime::TensorShape> extras,
                                    const Choice<Primitive>& choice, const Cut& cut) {
   const auto& op = kernel_.op;
   const bool inside = epilogue_.isInside();
-  struct Made {
-    WindowProblem problem;
-    Primitive description;
-    Forward primitive;
-  };
   std::vector<Made> made;
-  const auto find = [&](const WindowSlice& slice, const SlicedExtras& parts) -> const Made* {
-    for (const auto& one : made) {
-      if (isSameProblem(one.problem, slice.problem)) return &one;
+  const auto find = [&](const WindowSlice& slice, const SlicedExtras& parts) -> std::optional<size_t> {
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (isSameProblem(made[i].problem, slice.problem)) return i;
     }
-    if (cut.parts == 1) return &made.emplace_back(Made{slice.problem, choice.primitive, Forward(choice.primitive)});
+    if (cut.parts == 1) {
+      made.push_back({slice.problem, choice.primitive, Forward(choice.primitive)});
+      return made.size() - 1;
+    }
     const auto showSlice = [&](size_t, const auto& see) { show(slice.problem, parts.shapes, inside, see); };
     Ways<Primitive, decltype(showSlice)> ways(1, showSlice);
     const auto found = ways.find([&](std::string_view name) { return name == choice.name(); });
-    if (!found) return nullptr;
-    return &made.emplace_back(Made{slice.problem, found->primitive, Forward(found->primitive)});
+    if (!found) return std::nullopt;
+    made.push_back({slice.problem, found->primitive, Forward(found->primitive)});
+    return made.size() - 1;
   };
-  std::optional<memory> weights;
-  if (kernel_.weights != nullptr) weights = kernel_.weights->get(choice.primitive.weights_desc());
+  const auto slices = slicesOf(whole, cut);
+  std::vector<SlicedExtras> parts;
+  std::vector<size_t> primitives;
+  for (const auto& slice : slices) {
+    parts.push_back(inside ? sliceExtras(extras, whole, slice) : SlicedExtras());
+    const auto one = find(slice, parts.back());
+    if (!one) return false;
+    primitives.push_back(*one);
+  }
+  const auto weights = packed(choice.primitive, made, cut);
+  if (kernel_.weights != nullptr && !weights) return false;
   const int outputSlot = static_cast<int>(inputCount_);
   calls_.clear();
-  const auto slices = slicesOf(whole, cut);
-  for (const auto& slice : slices) {
-    const auto parts = inside ? sliceExtras(extras, whole, slice) : SlicedExtras();
-    const auto* const one = find(slice, parts);
-    if (one == nullptr) return false;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const auto& slice = slices[i];
+    const auto& one = made[primitives[i]];
     const Dims w = weightsOf(slice.problem);
-    const Operands<Op> o(slice.problem, w, weights_.layout, op.hasBias, weights.has_value());
-    auto& call = calls_.add(one->primitive);
+    const WindowOperands<Op> o(slice.problem, w, weights_.layout, op.hasBias, weights.has_value());
+    auto& call = calls_.add(one.primitive);
     call.bind(DNNL_ARG_SRC, o.x, 0, offsetOfInput(whole, slice));
     if (weights) {
       const int64_t first = whole.groups > 1 ? slice.channel / (whole.y.dims[1] / whole.groups) : slice.channel;
-      const auto part = partOf(*weights, one->description.weights_desc(), first);
+      const auto part = partOf(*weights, one.description.weights_desc(), first);
       if (!part) return false;
       call.fix(DNNL_ARG_WEIGHTS, *part);
     } else {
@@ -315,12 +319,12 @@ bool ConvolutionInstance<Op>::make(const WindowProblem& whole, std::span<const r
     if (op.hasBias) call.bind(DNNL_ARG_BIAS, o.bias, 2, slice.channel * static_cast<int64_t>(sizeof(float)));
     if (inside) {
       Epilogue epilogue(op.epilogue, true);
-      epilogue.configure(parts.shapes, slice.problem.y, true);
+      epilogue.configure(parts[i].shapes, slice.problem.y, true);
       if (!epilogue.isInside()) return false;
-      epilogue.bind(call, parts.shapes, static_cast<int>(firstExtra_), parts.offsets);
+      epilogue.bind(call, parts[i].shapes, static_cast<int>(firstExtra_), parts[i].offsets);
     }
     call.bind(DNNL_ARG_DST, o.y, outputSlot, offsetOfOutput(whole, slice));
-    call.bindScratch(one->description.scratchpad_desc());
+    call.bindScratch(one.description.scratchpad_desc());
     if (kernel_.gated && !addGate(call, extras, whole, slice)) return false;
   }
   return !slices.empty();

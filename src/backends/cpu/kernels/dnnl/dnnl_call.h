@@ -46,6 +46,7 @@ class DnnlCall {
 class DnnlCalls {
  public:
   void clear() { calls_.clear(); }
+  size_t size() const { return calls_.size(); }
   DnnlCall& add(dnnl::primitive primitive) { return calls_.emplace_back(std::move(primitive)); }
   // Bytes that run() wants, for each thread that it may use.
   size_t workspaceBytes() const;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/storage.h"
+
 namespace tenon::backends::cpu {
 namespace {
 
@@ -89,6 +91,17 @@ int64_t offset(const runtime::TensorShape& whole, int64_t image, int64_t channel
 }
 
 }  // namespace
+
+int64_t convolutionChannelStep(const WindowProblem& problem, bool canPart) {
+  const int64_t channels = problem.y.dims[1];
+  const int64_t block = channelBlock(problem.y.layout);
+  if (!canPart || problem.y.layout == Layout::kChannelsLast) return 0;
+  if (problem.groups == 1) return block == 1 ? 32 : channels >= 8 * block ? 4 * block : 2 * block;
+  const int64_t each = channels / problem.groups;
+  const int64_t inEach = problem.x.dims[1] / problem.groups;
+  if (each == 1 && inEach == 1) return std::max<int64_t>(8, block);
+  return each % block == 0 && inEach % channelBlock(problem.x.layout) == 0 ? each : 0;
+}
 
 int64_t partBegin(int64_t extent, int64_t parts, int64_t part) {
   return part * (extent / parts) + std::min(part, extent % parts);

@@ -25,6 +25,10 @@ struct WindowProblem {
   double operations = 0;  // multiply-adds or the like
 };
 
+// Where channels may be cut: between vectors' blocks, enough of them for the registers; between groups; not where
+// weights that are computed stand in another order.
+int64_t convolutionChannelStep(const WindowProblem& problem, bool canPart);
+
 // How a problem is cut: into so many parts, of the images, or of each image where there are several parts of one.
 struct Cut {
   enum class Along : uint8_t { kImages, kRows, kChannels };

@@ -1,9 +1,10 @@
-// The weights of convolutions and deconvolutions as oneDNN sees them.
+// The operands of convolutions and deconvolutions as oneDNN sees them.
 #pragma once
 
 #include <dnnl.hpp>
 
 #include "backends/cpu/kernels/dnnl/dnnl_common.h"
+#include "backends/cpu/kernels/dnnl/window_slices.h"
 #include "core/strided.h"
 #include "ops/op/deconvolution.h"
 
@@ -36,5 +37,16 @@ dnnl::memory::desc weightsDesc(const Dims& w, Layout layout, int64_t groups, boo
   if (plainTag) return stridedDesc(dims, strides);
   return {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
+
+// Of a problem or a slice of it; `w`: extents of its weights.
+template <typename Op>
+struct WindowOperands {
+  WindowOperands(const WindowProblem& problem, const Dims& w, Layout layout, bool hasBias, bool weightsAreFixed)
+      : x(dnnlDesc(problem.x.dims, problem.x.layout)),
+        weights(weightsDesc<Op>(w, layout, problem.groups, !weightsAreFixed)),
+        bias(hasBias ? dnnlDesc({problem.y.dims[1]}, Layout::kLinear) : dnnl::memory::desc()),
+        y(dnnlDesc(problem.y.dims, problem.y.layout)) {}
+  dnnl::memory::desc x, weights, bias, y;
+};
 
 }  // namespace tenon::backends::cpu
