@@ -21,8 +21,14 @@ namespace table_picking {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// One vector of elements to its place in each row.
+template <typename D, typename V, typename T>
+HWY_INLINE void storeRows(D d, V value, T* to, const PickedRows& rows) {
+  for (int64_t row = 0; row < rows.count; ++row, to += rows.step) hn::StoreU(value, d, to);
+}
+
 template <bool kTwo>
-void words(const TablePick& pick, const void* vfrom, void* vto) {
+void words(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& rows) {
   const hn::ScalableTag<uint32_t> d;
   const size_t lanes = hn::Lanes(d);
   const auto* const from = static_cast<const uint32_t*>(vfrom);
@@ -36,17 +42,18 @@ void words(const TablePick& pick, const void* vfrom, void* vto) {
       const auto within = hn::IndicesFromVec(d, hn::And(places, most));
       const auto first = hn::TableLookupLanes(hn::LoadU(d, from + piece.from), within);
       const auto second = hn::TableLookupLanes(hn::LoadU(d, from + piece.from + lanes), within);
-      hn::StoreU(hn::IfThenElse(hn::Gt(places, most), second, first), d, to + piece.to);
+      storeRows(d, hn::IfThenElse(hn::Gt(places, most), second, first), to + piece.to, rows);
     } else {
-      hn::StoreU(hn::TableLookupLanes(hn::LoadU(d, from + piece.from), hn::IndicesFromVec(d, places)), d,
-                 to + piece.to);
+      storeRows(d, hn::TableLookupLanes(hn::LoadU(d, from + piece.from), hn::IndicesFromVec(d, places)), to + piece.to,
+                rows);
     }
   }
 }
 
 // `kBytes` of an element; the table has one entry for each byte.
 template <size_t kBytes, bool kTwo>
-void narrow(const TablePick& pick, const void* vfrom, void* vto) {
+void narrow(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& own) {
+  const PickedRows rows{own.count, own.step * static_cast<int64_t>(kBytes)};
   constexpr size_t kVector = 16;
   const hn::FixedTag<int8_t, kVector> d;
   const auto* const from = static_cast<const int8_t*>(vfrom);
@@ -68,7 +75,7 @@ void narrow(const TablePick& pick, const void* vfrom, void* vto) {
     } else {
       picked = hn::TableLookupBytes(hn::LoadU(d, source), places);
     }
-    hn::StoreU(picked, d, to + static_cast<size_t>(piece.to) * kBytes);
+    storeRows(d, picked, to + static_cast<size_t>(piece.to) * kBytes, rows);
   }
 }
 
