@@ -31,6 +31,16 @@ TEST(WidenHalves, Convolutions) {
              "pointwise deconvolution pointwise");
 }
 
+// Operators whose kernels are of f32 alone.
+TEST(WidenHalves, Others) {
+  expectPass("widen_halves", "input %x : f16[1,6,4,5]\n%y : f16[1,6,4,5] = lrn{window=3}(%x) \"l\"\noutput %y\n",
+             "pointwise lrn pointwise");
+  expectPass("widen_halves",
+             "input %x : bf16[5,7]\nconst %i : i64[2,3] = {0, 4, 1, 1, 0, 3}\ninput %u : bf16[2,3]\n"
+             "%y : bf16[5,7] = scatter_reduce{op=max}(%x, %i, %u) \"s\"\noutput %y\n",
+             "pointwise pointwise scatter_reduce pointwise");
+}
+
 TEST(WidenHalves, OthersStay) {
   for (const char* text :
        {"input %x : f32[5,7]\nconst %w : f32[7,4] = random(1)\n%y : f32[5,4] = matmul(%x, %w) \"m\"\noutput %y\n",
