@@ -242,16 +242,6 @@ class GemmInstance final : public runtime::KernelInstance {
     const Rows rows{rows_ * (index / chunks_) / blocks_, rows_ * (index / chunks_ + 1) / blocks_};
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
-    // Few weights stay in the first cache, so that results are written as they lie.
-    constexpr int64_t kFewFloats = 4096;
-    if (lastPanel - firstPanel > 1 && (lastPanel - firstPanel) * panelFloats_ <= kFewFloats) {
-      const int64_t tiles = tilesOf(rows);
-      for (int64_t tile = 0; tile < tiles; ++tile) {
-        for (int64_t p = firstPanel; p < lastPanel; ++p)
-          multiplyPanel(matrix, a, rowsOf(rows, tile, tiles), p, panels + p * panelFloats_, out, extras);
-      }
-      return;
-    }
     for (int64_t p = firstPanel; p < lastPanel; ++p)
       multiplyPanel(matrix, a, rows, p, panels + p * panelFloats_, out, extras, isLarge_ && p + 1 < lastPanel);
   }
@@ -259,27 +249,20 @@ class GemmInstance final : public runtime::KernelInstance {
   struct Rows {
     int64_t begin, end;
   };
-  static int64_t tilesOf(Rows rows) {
-    const int64_t tileRows = tileGeometry().rows;
-    return (rows.end - rows.begin + tileRows - 1) / tileRows;
-  }
-  static Rows rowsOf(Rows all, int64_t tile, int64_t tiles) {
-    const int64_t rows = all.end - all.begin;
-    return {all.begin + rows * tile / tiles, all.begin + rows * (tile + 1) / tiles};
-  }
   // Rows of the matrix `a` by panel p.
   void multiplyPanel(int64_t matrix, const float* a, Rows all, int64_t p, const float* panel, float* out,
                      void* const* extras, bool hasNext = false) const {
-    const int64_t tileColumns = tileGeometry().columns;
-    const int64_t tiles = tilesOf(all);
+    const auto [tileRows, tileColumns] = tileGeometry();
+    const int64_t rows = all.end - all.begin;
+    const int64_t tiles = (rows + tileRows - 1) / tileRows;
     const auto band = kernel_.isPacked ? kernel_.bands[static_cast<size_t>(p)] : GemmKernel::Band{0, depth_};
     TileCall call;
     call.depth = band.end - band.begin;
     call.panel = panel + band.begin * tileColumns;
     call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
     for (int64_t tile = 0; tile < tiles; ++tile) {
-      const auto [row, end] = rowsOf(all, tile, tiles);
-      const int count = static_cast<int>(end - row);
+      const int64_t row = all.begin + rows * tile / tiles;
+      const int count = static_cast<int>(all.begin + rows * (tile + 1) / tiles - row);
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_ + band.begin;
       call.sources = sources;

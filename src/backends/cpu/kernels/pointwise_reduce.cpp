@@ -30,7 +30,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
     factors_ = factorsOf(op_.expr);
-    sumsMagnitudes_ = op_.expr == ops::ScalarExpr::of(ops::ScalarOp::k_abs) && loops_.byRows;
+    sumsMagnitudes_ = sumsMagnitudes(op_) && loops_.byRows;
     sumsProducts_ = sums() && (factors_[0] >= 0 || sumsMagnitudes_);
     for (size_t k = 0; k < inputs_; ++k) {
       const bool isInPlace = !loops_.byRows || loops_.reduced.strides[k + 1].back() == 1;

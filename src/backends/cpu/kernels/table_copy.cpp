@@ -89,7 +89,6 @@ class TableCopyInstance final : public runtime::KernelInstance {
     outer_ = y.dims.count(0, std::max(last, 0));
     width_ = last < 0 ? 1 : y.dims[last];
     period_ = tables_.empty() ? 0 : periodOf(tables_.back());
-    if (pick_.isPlanned()) makePicked();
     return 0;
   }
 
@@ -121,7 +120,6 @@ class TableCopyInstance final : public runtime::KernelInstance {
 
   // Rows of the output; one that reads what the row before did is a copy of it.
   void copyRows(const char* from, char* to, int64_t begin, int64_t end) const {
-    if (pick_.isPlanned()) return pickRows(from, to, begin, end);
     const int64_t rowBytes = width_ * bytes_;
     const int64_t inner = tables_.empty() ? 1 : static_cast<int64_t>(tables_.back().size());
     int64_t base = baseOf(begin / inner);
@@ -129,7 +127,16 @@ class TableCopyInstance final : public runtime::KernelInstance {
     for (int64_t row = begin, i = begin % inner; row < end; ++row) {
       const int64_t offset = base + (tables_.empty() ? 0 : tables_.back()[static_cast<size_t>(i)]);
       char* const target = to + row * rowBytes;
-      if (offset == before) {
+      if (pick_.isPlanned()) {  // all that read the same at once: what was just stored is slow to read
+        const int64_t most = std::min(end - row, inner - i);
+        PickedRows rows{1, width_};
+        while (rows.count < most &&
+               tables_.back()[static_cast<size_t>(i)] == tables_.back()[static_cast<size_t>(i + rows.count)])
+          ++rows.count;
+        pick_.run(from + offset, target, rows);
+        row += rows.count - 1;
+        i += rows.count - 1;
+      } else if (offset == before) {
         copyPiece_(target - rowBytes, target, static_cast<size_t>(rowBytes));
       } else {
         copyRow(from + offset, target);
@@ -140,35 +147,6 @@ class TableCopyInstance final : public runtime::KernelInstance {
       base = baseOf((row + 1) / inner);
     }
   }
-  // Rows by one table: those of a line together, and each that reads what others do with them, as what was just stored
-  // is slow to read.
-  void pickRows(const char* from, char* to, int64_t begin, int64_t end) const {
-    const auto inner = static_cast<int64_t>(pickedBy_.size());
-    for (int64_t row = begin; row < end;) {
-      const int64_t i = row % inner;
-      const int64_t count = std::min(end - row, inner - i);
-      const int64_t first = pickedBy_[static_cast<size_t>(i)];
-      const int64_t last = pickedBy_[static_cast<size_t>(i + count - 1)];
-      pick_.run(from + baseOf(row / inner), to + row * width_ * bytes_,
-                {picked_.data() + first, last - first + 1, i, i + count, width_});
-      row += count;
-    }
-  }
-
-  // Runs of rows along the last outer axis that read one row.
-  void makePicked() {
-    picked_.clear();
-    pickedBy_.clear();
-    const std::vector<int64_t> one{0};
-    const auto& table = tables_.empty() ? one : tables_.back();
-    for (size_t i = 0; i < table.size(); ++i) {
-      const auto row = static_cast<int64_t>(i);
-      if (i == 0 || table[i] != table[i - 1]) picked_.push_back({table[i], row, row});
-      picked_.back().end = row + 1;
-      pickedBy_.push_back(static_cast<int64_t>(picked_.size()) - 1);
-    }
-  }
-
   // After how many rows the last outer axis repeats itself; 0 where it does not or they are few.
   int64_t periodOf(const std::vector<int64_t>& table) const {
     constexpr int64_t kLeast = 1 << 13;  // bytes
@@ -260,8 +238,6 @@ class TableCopyInstance final : public runtime::KernelInstance {
   std::vector<int64_t> indices_;              // of the innermost axis, where it has no long runs
   std::vector<Run> runs_;
   TablePick pick_;  // in place of both
-  std::vector<PickedRows::Run> picked_;
-  std::vector<int64_t> pickedBy_;  // the run of each row of a line
   CopyRowFunction copyPiece_ = copyRowFunction();
   int64_t bytes_ = 4;  // of an element, with the axes that are copied whole
   int64_t outer_ = 0, width_ = 1;

@@ -21,81 +21,88 @@ namespace table_picking {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls picked(source) for each run, a vector of elements that goes to its place `to` in each row of the run.
-template <typename D, typename T, typename Picked>
-HWY_INLINE void eachRow(D d, const PickedRows& rows, int64_t step, const void* from, T* to, Picked picked) {
-  for (int64_t k = 0; k < rows.runCount; ++k) {
-    const auto& run = rows.runs[k];
-    const auto value = picked(reinterpret_cast<const T*>(static_cast<const char*>(from) + run.from));
-    const int64_t end = std::min(rows.end, run.end);
-    for (int64_t row = std::max(rows.begin, run.begin); row < end; ++row)
-      hn::StoreU(value, d, to + (row - rows.begin) * step);
-  }
+// One vector of elements to its place in each row.
+template <typename D, typename V, typename T>
+HWY_INLINE void storeRows(D d, V value, T* to, const PickedRows& rows) {
+  for (int64_t row = 0; row < rows.count; ++row, to += rows.step) hn::StoreU(value, d, to);
 }
 
-template <bool kTwo>
+template <bool kTwo, size_t kMost>
 void words(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& rows) {
-  const hn::ScalableTag<uint32_t> d;
+  const hn::CappedTag<uint32_t, kMost> d;
   const size_t lanes = hn::Lanes(d);
+  const auto* const from = static_cast<const uint32_t*>(vfrom);
   auto* const to = static_cast<uint32_t*>(vto);
   const auto* index = static_cast<const uint32_t*>(pick.lanes());
   const auto most = hn::Set(d, static_cast<uint32_t>(lanes - 1));
   for (const auto& piece : pick.pieces()) {
     const auto places = hn::LoadU(d, index);
     index += lanes;
-    const auto isSecond = hn::Gt(places, most);
-    const auto within = hn::IndicesFromVec(d, hn::And(places, most));
-    eachRow(d, rows, rows.step, vfrom, to + piece.to, [&](const uint32_t* row) HWY_ATTR {
-      const auto first = hn::TableLookupLanes(hn::LoadU(d, row + piece.from), within);
-      if constexpr (!kTwo) return first;
-      return hn::IfThenElse(isSecond, hn::TableLookupLanes(hn::LoadU(d, row + piece.from + lanes), within), first);
-    });
+    if constexpr (kTwo) {
+      const auto within = hn::IndicesFromVec(d, hn::And(places, most));
+      const auto first = hn::TableLookupLanes(hn::LoadU(d, from + piece.from), within);
+      const auto second = hn::TableLookupLanes(hn::LoadU(d, from + piece.from + lanes), within);
+      storeRows(d, hn::IfThenElse(hn::Gt(places, most), second, first), to + piece.to, rows);
+    } else {
+      storeRows(d, hn::TableLookupLanes(hn::LoadU(d, from + piece.from), hn::IndicesFromVec(d, places)), to + piece.to,
+                rows);
+    }
   }
 }
 
 // `kBytes` of an element; the table has one entry for each byte.
 template <size_t kBytes, bool kTwo>
-void narrow(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& rows) {
+void narrow(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& own) {
+  const PickedRows rows{own.count, own.step * static_cast<int64_t>(kBytes)};
   constexpr size_t kVector = 16;
   const hn::FixedTag<int8_t, kVector> d;
+  const auto* const from = static_cast<const int8_t*>(vfrom);
   auto* const to = static_cast<int8_t*>(vto);
   const auto* index = static_cast<const int8_t*>(pick.lanes());
   const auto half = hn::Set(d, static_cast<int8_t>(kVector));
   const auto outside = hn::Set(d, std::numeric_limits<int8_t>::min());  // for which 0 is picked
   for (const auto& piece : pick.pieces()) {
+    const int8_t* const source = from + static_cast<size_t>(piece.from) * kBytes;
     const auto places = hn::LoadU(d, index);
     index += kVector;
-    const auto isFirst = hn::VecFromMask(d, hn::Lt(places, half));
-    const auto first = hn::Or(places, hn::AndNot(isFirst, outside));
-    const auto second = hn::Or(hn::Sub(places, half), hn::And(isFirst, outside));
-    eachRow(d, rows, rows.step * static_cast<int64_t>(kBytes), vfrom, to + static_cast<size_t>(piece.to) * kBytes,
-            [&](const int8_t* row) HWY_ATTR {
-              const int8_t* const source = row + static_cast<size_t>(piece.from) * kBytes;
-              if constexpr (!kTwo) return hn::TableLookupBytes(hn::LoadU(d, source), places);
-              return hn::Or(hn::TableLookupBytesOr0(hn::LoadU(d, source), first),
-                            hn::TableLookupBytesOr0(hn::LoadU(d, source + kVector), second));
-            });
+    auto picked = hn::Zero(d);
+    if constexpr (kTwo) {
+      const auto isFirst = hn::VecFromMask(d, hn::Lt(places, half));
+      const auto first = hn::Or(places, hn::AndNot(isFirst, outside));
+      const auto second = hn::Or(hn::Sub(places, half), hn::And(isFirst, outside));
+      picked = hn::Or(hn::TableLookupBytesOr0(hn::LoadU(d, source), first),
+                      hn::TableLookupBytesOr0(hn::LoadU(d, source + kVector), second));
+    } else {
+      picked = hn::TableLookupBytes(hn::LoadU(d, source), places);
+    }
+    storeRows(d, picked, to + static_cast<size_t>(piece.to) * kBytes, rows);
   }
 }
 
-TablePickFunctions of(int64_t bytes) {
+template <size_t kMost>
+TablePickFunctions ofWords() {
+  return {words<false, kMost>, words<true, kMost>, static_cast<int64_t>(hn::Lanes(hn::CappedTag<uint32_t, kMost>()))};
+}
+
+// Of vectors no longer than `extent` elements, where there are such.
+TablePickFunctions of(int64_t bytes, int64_t extent) {
   switch (bytes) {
     case 1: return {narrow<1, false>, narrow<1, true>, 16};
     case 2: return {narrow<2, false>, narrow<2, true>, 8};
-    case 4: return {words<false>, words<true>, static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()))};
+    case 4: return extent >= 16 ? ofWords<16>() : extent >= 8 ? ofWords<8>() : ofWords<4>();
     default: return {};
   }
 }
 
 #else
 
-TablePickFunctions of(int64_t) { return {}; }
+TablePickFunctions of(int64_t, int64_t) { return {}; }
 
 #endif
 
 }  // namespace table_picking
 
-TablePickFunctions findTablePick(int64_t bytes) { return table_picking::of(bytes); }
+TablePickFunctions findTablePick(int64_t bytes, int64_t extent) { return table_picking::of(bytes, extent); }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,9 +124,9 @@ int64_t beginOf(const int64_t* table, int64_t lanes, int64_t extent, int64_t vec
 
 bool TablePick::plan(const std::vector<int64_t>& table, int64_t extent, int64_t bytes) {
   clear();
-  const auto functions = TENON_SIMD_BEST(findTablePick)(bytes);
-  const int64_t lanes = functions.lanes;
   const auto count = static_cast<int64_t>(table.size());
+  const auto functions = TENON_SIMD_BEST(findTablePick)(bytes, std::min(extent, count));
+  const int64_t lanes = functions.lanes;
   if (lanes == 0 || count < lanes || extent > std::numeric_limits<int32_t>::max()) return false;
   for (int64_t vectors = 1; vectors <= 2; ++vectors) {
     pieces_.clear();

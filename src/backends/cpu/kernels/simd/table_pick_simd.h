@@ -9,16 +9,10 @@ namespace tenon::backends::cpu {
 
 class TablePick;
 
-// Rows [begin, end) of the result, of which each run reads the row that begins `from` bytes into the source.
+// Rows of the result that are alike.
 struct PickedRows {
-  struct Run {
-    int64_t from = 0;
-    int64_t begin = 0, end = 0;  // rows of the result, which may go beyond those that are wanted
-  };
-  const Run* runs = nullptr;
-  int64_t runCount = 1;
-  int64_t begin = 0, end = 1;
-  int64_t step = 0;  // elements from one row to the next
+  int64_t count = 1;
+  int64_t step = 0;  // elements from one to the next
 };
 
 struct TablePickFunctions {
