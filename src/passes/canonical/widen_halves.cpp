@@ -3,6 +3,8 @@
 // Weights become f32 once.
 #include "passes/common/pass.h"
 
+#include <algorithm>
+
 #include "ops/op/attention.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
@@ -33,7 +35,8 @@ bool widen(Graph& graph, NodeId id) {
   const auto node = graph.node(id);
   if (!isComputedWide(node.op)) return false;
   const auto type = graph.value(node.outputs[0]).type.dtype;
-  if (!isHalf(type) || graph.value(node.inputs[0]).type.dtype != type) return false;
+  const auto isOfType = [&](ValueId input) { return graph.value(input).type.dtype == type; };
+  if (!isHalf(type) || std::none_of(node.inputs.begin(), node.inputs.end(), isOfType)) return false;
   const NodeId from[] = {id};
   graph::Patch patch(graph);
   std::vector<ValueId> inputs;
