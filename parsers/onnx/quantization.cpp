@@ -110,10 +110,42 @@ SignedBytes signedBytes(const Term& x, const std::optional<Term>& zero) {
   return result;
 }
 
+// What the operator byte_convolution says of a result.
+struct Requantization {
+  std::string fields;
+  std::vector<Term> operands;
+};
+
+// Rows of a by a constant matrix, as a convolution whose pixels are the rows; nothing where it is none.
+std::optional<Term> productOfPixels(const Term& a, const std::optional<Term>& zeroA, const Term& b,
+                                    const std::optional<Term>& zeroB, const Requantization& result) {
+  const auto isOne = [](const std::optional<Term>& zero) { return !zero || zero->rank() == 0; };
+  const bool isColumns = zeroB && zeroB->rank() == 1 && zeroB->isConstant();
+  if (a.isConstant() || a.rank() < 2 || !b.isConstant() || b.rank() != 2 || !isOne(zeroA)) return std::nullopt;
+  if (b.dim(0).is(0) || b.dim(1).is(0)) return std::nullopt;
+  if (!isColumns && !(isOne(zeroB) && (!zeroB || zeroB->isConstant()))) return std::nullopt;
+  NetworkWriter& writer = a.writer();
+  const auto zeroOf = [&](const Term& bytes, const std::optional<Term>& zero) {
+    return zero ? zero->cast(bytes.type()) : Term(writer, writer.scalar(bytes.type(), 0));
+  };
+  const auto last = static_cast<size_t>(a.rank() - 1);
+  ParsedExtents dims = a.dims();
+  const ParsedExtents pixels{writer.product(dims, 0, last), b.dim(0), ParsedExtent::of(1)};
+  std::vector<Term> operands{last == 1 ? a.unsqueeze({2}) : a.reshape(pixels), b.swapLast().unsqueeze({2}),
+                             zeroOf(a, zeroA), zeroOf(b, zeroB)};
+  operands.insert(operands.end(), result.operands.begin(), result.operands.end());
+  const Term y = addOperator("byte_convolution{" + result.fields + "}", operands);
+  dims[last] = b.dim(1);
+  return last == 1 ? y.squeeze({2}) : y.reshape(dims);
+}
+
 }  // namespace
 
 // sum (a - za) (b - zb) = sum ab - za sum b - zb sum a + K za zb
 Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB) {
+  if (auto product = productOfPixels(a, zeroA, b, zeroB, {})) {
+    return *product;
+  }
   const SignedBytes left = signedBytes(a, zeroA);
   const SignedBytes right = signedBytes(b, zeroB);
   Term sum = addOperator("matmul", {left.bytes, right.bytes});
@@ -130,6 +162,25 @@ Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term&
                                : zeros * Term(a.writer(), a.writer().fromExtents({inner}, true)).cast(zeros.type()));
   }
   return sum;
+}
+
+Term quantizedProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB,
+                      const ProductResult& result) {
+  const bool isQuantized = result.zero.has_value();
+  if (result.scale.rank() < 2 && (!isQuantized || result.zero->rank() == 0)) {
+    std::vector<Term> operands{result.scale};
+    std::string type = "f32";
+    if (isQuantized) {
+      rangeOf(result.zero->type());
+      operands.push_back(*result.zero);
+      type = result.zero->type() == DataType::kINT8 ? "i8" : "u8";
+    }
+    if (auto product = productOfPixels(a, zeroA, b, zeroB, {"type=" + type, operands})) {
+      return *product;
+    }
+  }
+  const Term real = integerProduct(a, zeroA, b, zeroB).cast(DataType::kFLOAT) * result.scale;
+  return isQuantized ? quantized(real, real.number(1), result.zero, result.zero->type()) : real;
 }
 
 }  // namespace tenon::parsers::onnx

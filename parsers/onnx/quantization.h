@@ -29,4 +29,13 @@ Term centered(const Term& x, const std::optional<Term>& zero);
 // matrices: one for all, for each row of a, for each column of b.
 Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB);
 
+// What is made of the sums of a product: sum * scale as FLOAT, or that quantized with a zero point as its type. The
+// scale is one number or one for each column, the zero point one number.
+struct ProductResult {
+  Term scale;
+  std::optional<Term> zero;
+};
+Term quantizedProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB,
+                      const ProductResult& result);
+
 }  // namespace tenon::parsers::onnx

@@ -42,8 +42,8 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers
     {PASS(widen_halves), When::kAlways, On::kCpu},           // before others join what they would round
-    {PASS(widen_bytes), When::kAlways, On::kGpu},            // likewise
     {PASS(widen_byte_windows), When::kAlways, On::kGpu},     // likewise
+    {PASS(widen_bytes), When::kAlways, On::kGpu},            // likewise, of what that makes products of
     {PASS(inline_scalars), When::kAlways, On::kAll},         // expressions show their numbers to the equations ...
     {PASS(rewrite), When::kAlways, On::kAll},                // ... of rules/: canonical forms for what follows
     {PASS(merge_constants), When::kAlways, On::kAll},        // while sums are single nodes

@@ -175,6 +175,41 @@ TEST(DirectRows, PoolingOfOddRows) {
   }
 }
 
+// Halves in the order of whole numbers: infinities, zeros and NaN of either sign.
+TEST(DirectRows, PoolingOfHalves) {
+  for (const auto type : {DataType::kF16, DataType::kBF16}) {
+    for (const int64_t width : {1, 7, 14, 33, 70}) {
+      for (const char* fields :
+           {"window=[3,3] prePadding=[1,1] postPadding=[1,1]", "window=[1,2] strides=[1,2] ceilMode=true",
+            "window=[3,3] dilations=[2,2] prePadding=[2,2] postPadding=[2,2]"}) {
+        const bool halves = std::string(fields).find("strides") != std::string::npos;
+        if (halves && width == 1) continue;
+        auto x = variedTensor(type, {2, 3, width, width}, static_cast<uint64_t>(width), true);
+        auto* const bits = static_cast<uint16_t*>(x.view().data);
+        for (int64_t i = 5; i < x.view().dims.count(); i += 29) bits[i] = type == DataType::kF16 ? 0xfe01 : 0xff81;
+        const auto line = fmt::format("  %y : {0}[2,3,{1},{2}] = pooling{{type=max {3}}}(%a) \"p\"\n", name(type),
+                                      width, halves ? (width + 1) / 2 : width, fields);
+        expectKernelMatches(line, listOf(std::move(x)), "pooling", "cpu.line_pooling", 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Extremes of rows of whole numbers around the lengths of vectors.
+TEST(DirectRows, ExtremesOfIntegers) {
+  for (const auto type : {DataType::kU8, DataType::kI8, DataType::kI32, DataType::kI64}) {
+    for (const int64_t width : {15, 16, 17, 31, 32, 33, 49, 63, 64, 65, 127, 128, 129, 200, 1000}) {
+      for (const char* kind : {"max", "min"}) {
+        expectKernelMatches(fmt::format("  %y : {}[9] = reduce{{op={} axes=[1]}}(%a) \"r\"\n", name(type), kind),
+                            listOf(variedTensor(type, {9, width}, static_cast<uint64_t>(width))), "reduce",
+                            "cpu.reduction", 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 // Bytes by way of floats, rounded to even as the reference does; scales whose weights floats hold.
 TEST(DirectRows, BytesThatAreResized) {
   for (const auto type : {DataType::kU8, DataType::kI8}) {

@@ -90,6 +90,65 @@ TEST(Integers, ProductsAreExact) {
   }
 }
 
+// Rows of any rank by a constant matrix, with a scale and a zero point for each column.
+TEST(Integers, QuantizedProductsOfRows) {
+  const int64_t rows = 6, inner = 37, columns = 19;
+  std::mt19937 random(5);
+  std::uniform_int_distribution<int> bytes(0, 255);
+  Reals a(static_cast<size_t>(rows * inner)), scales;
+  for (float& value : a) value = static_cast<float>(bytes(random));
+  std::string b, zeros;
+  for (int64_t i = 0; i < inner * columns; ++i) b.push_back(static_cast<char>(bytes(random) - 128));
+  for (int64_t j = 0; j < columns; ++j) {
+    zeros.push_back(static_cast<char>(j - 9));
+    scales.push_back(0.001f * static_cast<float>(j + 1));
+  }
+  ModelMaker maker(17);
+  castInput(maker, "a", {2, 3, inner}, 2);
+  maker.initializer("b", {inner, columns}, 3).set_raw_data(b);
+  maker.floats("as", {}, {0.5f});
+  maker.initializer("az", {}, 2).set_raw_data("\x64", 1);
+  maker.floats("bs", {columns}, scales);
+  maker.initializer("bz", {columns}, 3).set_raw_data(zeros);
+  maker.floats("ys", {}, {2.0f});
+  maker.initializer("yz", {}, 2).set_raw_data("\x80", 1);
+  maker.node("QLinearMatMul", {"a", "as", "az", "b", "bs", "bz", "ys", "yz"}, {"q"});
+  ModelMaker::set(maker.node("Cast", {"q"}, {"y"}), "to", int64_t{1});
+  maker.output("y");
+  const auto y = runModel(maker, {a}).at(0);
+  ASSERT_EQ(y.size(), static_cast<size_t>(rows * columns));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < inner; ++k)
+        sum += (static_cast<double>(a[static_cast<size_t>(i * inner + k)]) - 100) *
+               (static_cast<signed char>(b[static_cast<size_t>(k * columns + j)]) - static_cast<double>(j - 9));
+      const double real = sum * 0.5 * static_cast<double>(scales[static_cast<size_t>(j)]) / 2;
+      EXPECT_NEAR(y[static_cast<size_t>(i * columns + j)], std::clamp(std::nearbyint(real) + 128, 0., 255.), 1)
+          << i << "," << j;
+    }
+  }
+}
+
+// What is ignored counts nothing, whatever class it names.
+TEST(Losses, IgnoredTargetsMayNameNoClass) {
+  const Reals scores{-1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12};
+  const auto lossOf = [&](const std::string& reduction) {
+    ModelMaker maker(17);
+    maker.input("x", {4, 3});
+    castInput(maker, "t", {4}, kInt32);
+    maker.floats("w", {3}, {1, 2, 4});
+    auto& made = maker.node("NegativeLogLikelihoodLoss", {"x", "t", "w"}, {"y"});
+    ModelMaker::set(made, "ignore_index", int64_t{-7});
+    ModelMaker::set(made, "reduction", reduction);
+    maker.output("y");
+    return runModel(maker, {scores, {2, -7, 0, 1}}).at(0);
+  };
+  EXPECT_EQ(lossOf("none"), (Reals{12, 0, 7, 22}));
+  EXPECT_EQ(lossOf("sum"), (Reals{41}));
+  EXPECT_NEAR(lossOf("mean").at(0), 41. / 7, 1e-5);
+}
+
 // 520 channels of 3 x 3 places: more products than a float counts exactly.
 TEST(Integers, LongConvolutionsAreExact) {
   constexpr int64_t kChannels = 520, kSize = 4;

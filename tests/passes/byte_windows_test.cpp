@@ -59,6 +59,14 @@ TEST(WidenByteWindows, LongSums) {
   EXPECT_EQ(convolutionsOf(window("u8[1,500,3,3]", "u8[6,500,3,3]", "i32[1,6,1,1]", "", "")), 4);
 }
 
+// Rows by a matrix: products of bytes, whatever their depth.
+TEST(WidenByteWindows, SinglePixelsAreProducts) {
+  EXPECT_EQ(convolutionsOf(window("u8[5,37,1]", "i8[6,37,1]", "i32[5,6,1]", "", "")), 0);
+  EXPECT_EQ(convolutionsOf(window("i8[5,37,1]", "u8[6,37,1]", "f32[5,6,1]", "type=f32 hasBias=true", ", %b, %s")), 0);
+  EXPECT_EQ(convolutionsOf(window("u8[3,5000,1]", "u8[6,5000,1]", "u8[3,6,1]", "type=u8", ", %s, %yz")), 0);
+  EXPECT_EQ(convolutionsOf(window("u8[5,37,1]", "i8[6,37,1]", "i32[5,6,3]", "prePadding=[1] postPadding=[1]", "")), 1);
+}
+
 TEST(WidenByteWindows, OthersStay) {
   auto graph = graph::parse(window("u8[1,1000,3,3]", "u8[6,500,3,3]", "i32[1,6,1,1]", "groups=2", ""));
   EXPECT_EQ(runPass("widen_byte_windows", graph, onGpu()), 0);

@@ -31,6 +31,20 @@ TEST(WidenHalves, Convolutions) {
              "pointwise deconvolution pointwise");
 }
 
+// Operators whose kernels are of f32 alone.
+TEST(WidenHalves, Others) {
+  expectPass("widen_halves", "input %x : f16[1,6,4,5]\n%y : f16[1,6,4,5] = lrn{window=3}(%x) \"l\"\noutput %y\n",
+             "pointwise lrn pointwise");
+  expectPass("widen_halves",
+             "input %x : bf16[5,7]\nconst %i : i64[2,3] = {0, 4, 1, 1, 0, 3}\ninput %u : bf16[2,3]\n"
+             "%y : bf16[5,7] = scatter_reduce{op=max}(%x, %i, %u) \"s\"\noutput %y\n",
+             "pointwise pointwise scatter_reduce pointwise");
+  expectPass("widen_halves",
+             "input %r : f32[2,4]\ninput %i : i32[2,2]\ninput %x : f16[1,3,7,5]\n"
+             "%y : f16[2,3,2,2] = roi_align{height=2 width=2 least=0 border=margin}(%r, %i, %x) \"r\"\noutput %y\n",
+             "pointwise roi_align pointwise");
+}
+
 TEST(WidenHalves, OthersStay) {
   for (const char* text :
        {"input %x : f32[5,7]\nconst %w : f32[7,4] = random(1)\n%y : f32[5,4] = matmul(%x, %w) \"m\"\noutput %y\n",

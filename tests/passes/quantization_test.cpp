@@ -37,10 +37,21 @@ TEST(SimulateQuantization, HalvesAndFourBits) {
       "pointwise");
 }
 
+// GPUs have products of 8-bit floats.
+TEST(SimulateQuantization, EightBitFloatsOfProcessors) {
+  const auto text =
+      between("f32[4,5]", kScale, "quantize{type=f8e4m3}(%x, %s)", "dequantize(%q, %s)", "f8e4m3[4,5]", "f32[4,5]");
+  expectPass("simulate_quantization", text, "pointwise");
+  auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
+  Options options;
+  options.device = "cuda";
+  EXPECT_EQ(runPass("simulate_quantization", graph, options), 0);
+}
+
 TEST(SimulateQuantization, OthersStay) {
   const std::string blocks = "const %s : f32[2,5] = {1,2,3,4,5,6,7,8,9,10}\n";
   for (const auto& text :
-       {between("f32[4,5]", kScale, "quantize{type=f8e4m3}(%x, %s)", "dequantize(%q, %s)", "f8e4m3[4,5]", "f32[4,5]"),
+       {between("f32[4,5]", kScale, "quantize{type=f4e2m1}(%x, %s)", "dequantize(%q, %s)", "f4e2m1[4,5]", "f32[4,5]"),
         between("f32[4,5]", blocks, "quantize(%x, %s)", "dequantize(%q, %s)", "i8[4,5]", "f32[4,5]"),
         between("f32[4,5]", "input %s : f32[]\n", "quantize(%x, %s)", "dequantize(%q, %s)", "i8[4,5]", "f32[4,5]")}) {
     auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");

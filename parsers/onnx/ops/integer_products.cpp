@@ -23,12 +23,13 @@ std::optional<Term> ofMatrix(const std::optional<Term>& parameter, bool rows) {
 }
 
 // Vectors are matrices of one row or column, whose axis the result drops.
-Term product(Term a, const std::optional<Term>& zeroA, Term b, const std::optional<Term>& zeroB) {
+template <typename Multiply>
+Term ofMatrices(Term a, Term b, Multiply multiply) {
   const bool row = a.rank() == 1;
   const bool column = b.rank() == 1;
   a = row ? a.unsqueeze({0}) : a;
   b = column ? b.unsqueeze({1}) : b;
-  Term result = integerProduct(a, zeroA, b, zeroB);
+  const Term result = multiply(a, b);
   std::vector<int64_t> dropped;
   if (row) {
     dropped.push_back(result.rank() - 2);
@@ -40,23 +41,26 @@ Term product(Term a, const std::optional<Term>& zeroA, Term b, const std::option
 }
 
 ParsedValues importMatMulInteger(OnnxNode& node) {
-  return {product(node.term(0), ofMatrix(optionalTerm(node, 2), true), node.term(1),
-                  ofMatrix(optionalTerm(node, 3), false))};
+  const auto zeroA = ofMatrix(optionalTerm(node, 2), true);
+  const auto zeroB = ofMatrix(optionalTerm(node, 3), false);
+  return {ofMatrices(node.term(0), node.term(1),
+                     [&](const Term& a, const Term& b) { return integerProduct(a, zeroA, b, zeroB); })};
 }
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
 ParsedValues importQLinearMatMul(OnnxNode& node) {
-  const Term sum = product(node.term(0), ofMatrix(node.term(2), true), node.term(3), ofMatrix(node.term(5), false));
   const Term scale = ofMatrix(node.term(1), true).cast(DataType::kFLOAT) *
                      ofMatrix(node.term(4), false).cast(DataType::kFLOAT) /
                      ofMatrix(node.term(6), true).cast(DataType::kFLOAT);
-  const Term real = sum.cast(DataType::kFLOAT) * scale;
-  return {quantized(real, real.number(1), ofMatrix(node.term(7), true), node.dataType(7))};
+  const ProductResult result{scale, ofMatrix(node.term(7), true)};
+  return {ofMatrices(node.term(0), node.term(3), [&](const Term& a, const Term& b) {
+    return quantizedProduct(a, ofMatrix(node.term(2), true), b, ofMatrix(node.term(5), false), result);
+  })};
 }
 
 const OperatorImporter kRows[] = {
     {"MatMulInteger", 10, kNewestOpset, importMatMulInteger,
-     "addPluginV3 of the operator matmul, addReduce and addElementWise for zero points"},
+     "addPluginV3 of the operator byte_convolution, or of matmul, addReduce and addElementWise for zero points"},
     {"QLinearMatMul", 10, kNewestOpset, importQLinearMatMul, "as MatMulInteger, addElementWise, addCast"},
 };
 

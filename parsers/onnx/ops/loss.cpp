@@ -8,6 +8,16 @@ namespace {
 
 using nvinfer1::ReduceOperation;
 
+// scores[n, index[n, 0, d..], d..]
+Term elementsOf(const Term& scores, const Term& index) {
+  NetworkWriter& writer = scores.writer();
+  auto* made =
+      writer.network().addGatherV2(writer.tensor(scores), writer.tensor(index), nvinfer1::GatherMode::kELEMENT);
+  auto& layer = writer.added(made, "addGatherV2");
+  layer.setGatherAxis(1);
+  return {writer, writer.output(layer)};
+}
+
 // scores: logarithms of probabilities [N, C, d..]; target [N, d..]; weights of classes [C] or none.
 Term negativeLogLikelihood(OnnxNode& node, const Term& scores, const Term& target, const std::optional<Term>& weights) {
   NetworkWriter& writer = node.writer();
@@ -17,20 +27,17 @@ Term negativeLogLikelihood(OnnxNode& node, const Term& scores, const Term& targe
          fmt::format("the scores have shape {} and the target {}; expected [N, C, ...] and [N, ...]",
                      toString(scores.shape()), toString(target.shape())));
   }
-  std::vector<int64_t> others{0};
-  for (int64_t i = 2; i < rank; ++i) {
-    others.push_back(i);
-  }
-  const Term classes = iota(writer, scores.dim(1), target.type()).unsqueeze(others);
-  Term hit = equal(target.unsqueeze({1}), classes);
-  if (node.has("ignore_index")) {
-    const Term ignored = integers(writer, target.type(), {}, {node.integer("ignore_index", 0)});
-    hit = both(hit, negation(equal(target, ignored)).unsqueeze({1}));
-  }
-  // Without weights every class counts 1; what is ignored counts nothing.
+  // Without weights every class counts 1; what is ignored counts nothing, whatever class it names.
   const Term zero = scores.number(0);
-  const Term weight = weights ? weights->unsqueeze(others) : scores.number(1);
-  const Term loss = where(hit, (zero - scores) * weight, zero).sum({1}, false);
+  Term classes = target;
+  std::optional<Term> ignored;
+  if (node.has("ignore_index")) {
+    ignored = equal(target, integers(writer, target.type(), {}, {node.integer("ignore_index", 0)}));
+    classes = where(*ignored, target.number(0), target);
+  }
+  const auto counted = [&](const Term& x) { return ignored ? where(*ignored, zero, x) : x; };
+  const Term weight = counted(weights ? weights->gather(classes, 0) : scores.number(1));
+  const Term loss = counted((zero - elementsOf(scores, classes.unsqueeze({1})).squeeze({1})) * weight);
   const std::string reduction = node.choice("reduction", "mean", {"none", "sum", "mean"});
   if (reduction == "none") {
     return loss;
@@ -46,7 +53,7 @@ Term negativeLogLikelihood(OnnxNode& node, const Term& scores, const Term& targe
   if (!weights && !node.has("ignore_index")) {
     return loss.reduce(ReduceOperation::kAVG, all, false);
   }
-  return sum / where(hit, weight, zero).sum({1}, false).sum(all, false);
+  return sum / weight.sum(all, false);
 }
 
 std::optional<Term> weightsOf(const OnnxNode& node) {
@@ -69,9 +76,10 @@ ParsedValues importSoftmaxCrossEntropy(OnnxNode& node) {
 }
 
 const OperatorImporter kRows[] = {
-    {"NegativeLogLikelihoodLoss", 12, kNewestOpset, importNllLoss, "addSelect, addReduce, addElementWise"},
+    {"NegativeLogLikelihoodLoss", 12, kNewestOpset, importNllLoss,
+     "addGatherV2 kELEMENT, addSelect, addReduce, addElementWise"},
     {"SoftmaxCrossEntropyLoss", 12, kNewestOpset, importSoftmaxCrossEntropy,
-     "addSelect, addReduce, addUnary, addElementWise"},
+     "addGatherV2 kELEMENT, addSelect, addReduce, addUnary, addElementWise"},
 };
 
 }  // namespace

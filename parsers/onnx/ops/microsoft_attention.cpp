@@ -146,8 +146,9 @@ ParsedValues importQAttention(OnnxNode& node) {
   const auto zero = [&](size_t index) {
     return node.hasInput(index) ? std::optional<Term>(parameter(index)) : std::nullopt;
   };
-  const Term sum = integerProduct(node.term(0), zero(6), node.term(1), zero(7));
-  const Term packed = sum.cast(DataType::kFLOAT) * (parameter(3) * parameter(4)) + node.term(2);
+  const Term packed =
+      quantizedProduct(node.term(0), zero(6), node.term(1), zero(7), {parameter(3) * parameter(4), std::nullopt}) +
+      node.term(2);
   return attend(node, packed, 5, 8, SIZE_MAX);
 }
 

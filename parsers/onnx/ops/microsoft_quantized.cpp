@@ -139,9 +139,9 @@ ParsedValues importQGemm(OnnxNode& node) {
 
 // a, b, a_scale, b_scale, a_zero, b_zero, bias
 ParsedValues importMatMulIntegerToFloat(OnnxNode& node) {
-  const Term sum =
-      integerProduct(node.term(0), ofColumns(optionalTerm(node, 4)), node.term(1), ofColumns(optionalTerm(node, 5)));
-  Term result = sum.cast(DataType::kFLOAT) * (ofColumns(node.term(2)) * ofColumns(node.term(3)));
+  Term result =
+      quantizedProduct(node.term(0), ofColumns(optionalTerm(node, 4)), node.term(1), ofColumns(optionalTerm(node, 5)),
+                       {ofColumns(node.term(2)) * ofColumns(node.term(3)), std::nullopt});
   if (node.hasInput(6)) {
     result = result + node.term(6);
   }
@@ -160,8 +160,8 @@ ParsedValues importDynamicQuantizeMatMul(OnnxNode& node) {
   const Term scale = (most - least) / 255;
   const Term zero = roundOf((0.0 - least / scale).clamp(0, 255));
   const Term a = roundOf(x / scale + zero).clamp(0, 255).cast(DataType::kUINT8);
-  const Term sum = integerProduct(a, zero.cast(DataType::kINT32), node.term(1), ofColumns(optionalTerm(node, 3)));
-  Term result = sum.cast(DataType::kFLOAT) * (scale * ofColumns(node.term(2)));
+  Term result = quantizedProduct(a, zero.cast(DataType::kUINT8), node.term(1), ofColumns(optionalTerm(node, 3)),
+                                 {scale * ofColumns(node.term(2)), std::nullopt});
   if (node.hasInput(4)) {
     result = result + node.term(4);
   }

@@ -1,13 +1,15 @@
 // byte_convolution => convolutions in f32 of whole numbers, whose sums f32 holds exactly, and what makes the results of
 // them: for devices that have fast convolutions of floating types alone. Exact too where these keep 10 bits of their
-// operands (TF32).
+// operands (TF32). Windows of single pixels are products of i8, which widen_bytes widens.
 #include "passes/common/pass.h"
 
 #include <cmath>
 
 #include "ops/op/byte_convolution.h"
 #include "ops/op/convolution.h"
+#include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
 #include "ops/op/slice.h"
 
@@ -60,6 +62,7 @@ class Widening {
   // Whether it is exact in few parts.
   bool fits() const {
     if (centered_ == nullptr || weights_->count() == 0) return false;
+    if (isProduct()) return true;
     isExact_ = largestSum(*centered_) <= kExactSum;
     const int64_t window = weights_->dims().count(2, weights_->dims().rank);
     const int64_t channels = weights_->dims()[1];
@@ -70,6 +73,7 @@ class Widening {
   }
 
   ValueId result() {
+    if (isProduct()) return finished(product());
     const ValueId x = pointwise("cast.f32(x0);cast.f32(x1);sub(t0,t1)", {node_.inputs[0], node_.inputs[2]});
     ValueId sum = graph::kNone;
     const int64_t channels = weights_->dims()[1];
@@ -89,6 +93,57 @@ class Widening {
   ValueId add(Op op, std::vector<ValueId> inputs) {
     const NodeId from[] = {id_};
     return patch_.add(std::move(op), node_.name, std::move(inputs), from);
+  }
+
+  // Windows of one pixel over images of one: rows by a matrix, which a product of i8 is.
+  bool isProduct() const {
+    const auto isZero = [](const Shape& padding) { return padding.empty() || padding[0].isConstant(0); };
+    return shape_.size() == 3 && shape_[2].isConstant(1) && weights_->dims()[2] == 1 && op_.groups == 1 &&
+           isZero(op_.prePadding) && isZero(op_.postPadding);
+  }
+
+  // sum (x - zx) (w - zw) = sum xw - zx sum w - zw sum x + C zx zw, of bytes and zero points that have a sign.
+  ValueId product() {
+    const Dims filters{weights_->dims()[0]};
+    const Extent rows = shape_[0], channels = shape_[1];
+    const auto less = [](DataType type, const char* last) {
+      return std::string("cast.i32(x0);sub(t0,") + (type == DataType::kU8 ? "128)" : "0)") + last;
+    };
+    const auto reshape = [](Shape shape) {
+      ops::Reshape op;
+      op.shape = std::move(shape);
+      return op;
+    };
+    const DataType xType = graph_.value(node_.inputs[0]).type.dtype;
+    const ValueId x = add(reshape({rows, channels}), {pointwise(less(xType, ";cast.i8(t1)"), {node_.inputs[0]})});
+    const auto w = reshaped(scalarWork(less(weights_->dtype(), ";cast.i8(t1)").c_str(), {weights_}),
+                            {Extent(filters[0]), channels});
+    const ValueId xZero = add(reshape({Extent(1), Extent(1)}), {pointwise(less(xType, ""), {node_.inputs[2]})});
+    const auto zero = graph_.value(node_.inputs[3]).constant;
+    const auto wZero = reshaped(scalarWork(less(weights_->dtype(), "").c_str(), {zero}), {Extent(zero->count())});
+    ops::Reduce total;
+    total.axes = {1};
+    const auto weightSums = Constant::recipe(total, {scalarWork("cast.i32(x0)", {w})});
+    ops::MatMul multiply;
+    multiply.transposeB = true;
+    ValueId sum = pointwise("mul(x1,x2);sub(x0,t0)", {add(std::move(multiply), {x, patch_.addConstant(w)}), xZero,
+                                                      patch_.addConstant(weightSums)});
+    if (isAnyNotZero(*wZero)) {
+      total.keepDims = true;
+      const ValueId rowSums = add(total, {pointwise("cast.i32(x0)", {x})});
+      sum = pointwise("mul(x2," + std::to_string(weights_->dims()[1]) + ");sub(x1,t0);mul(x3,t1);sub(x0,t2)",
+                      {sum, rowSums, xZero, patch_.addConstant(wZero)});
+    }
+    sum = add(reshape({rows, Extent(filters[0]), Extent(1)}), {sum});
+    return op_.hasBias && !hasRealBias() ? pointwise("add(x0,x1)", {sum, ofChannels(node_.inputs[4])}) : sum;
+  }
+
+  static bool isAnyNotZero(const Constant& constant) {
+    const auto view = constant.view();
+    for (int64_t i = 0; i < view.count(); ++i) {
+      if (view.loadDouble(i) != 0) return true;
+    }
+    return false;
   }
 
   // One value, or one for each channel of the result.

@@ -119,6 +119,11 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     chunks_ = std::clamp<int64_t>((kJobs + units_ * blocks_ - 1) / (units_ * blocks_), 1, pieces_);
     chunkPieces_ = (pieces_ + chunks_ - 1) / chunks_;
     chunks_ = (pieces_ + chunkPieces_ - 1) / chunkPieces_;
+    constexpr int64_t kFewWeights = 16 << 10;  // bytes, which stay in the first cache
+    const int64_t panels = std::min(2 * chunkPieces_, weights_.groupPanels());
+    isByRows_ = isLast_ && !weights_.isDepthwise && weights_.groups == 1 && multiplyAndFinish_ != nullptr &&
+                (!kernel_.op.isQuantized() || weights_.outputs % kColumns == 0) &&
+                panels * weights_.panelBytes() <= kFewWeights;
   }
 
   // Which channel each lane is of, and weights of 1, of single channels.
@@ -182,8 +187,32 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     block.first = place % blocks_ * blockPixels_;
     block.pixels = std::min(blockPixels_, unitPixels_ - block.first);
     image_.windows(x, block.unit * unitPixels_ + block.first, block.pixels, block.windows);
-    for (int64_t piece = chunk * chunkPieces_; piece < std::min(pieces_, (chunk + 1) * chunkPieces_); ++piece)
+    const int64_t first = chunk * chunkPieces_;
+    const int64_t last = std::min(pieces_, first + chunkPieces_);
+    if (isByRows_ && !centersRows_) return byRows(block, first, last, y);
+    for (int64_t piece = first; piece < last; ++piece)
       weights_.isDepthwise ? channels(block, piece, y) : panels(block, piece, y);
+  }
+
+  // Few weights meet one tile of rows after another, so that results are written as they lie.
+  void byRows(const Block& block, int64_t first, int64_t last, char* y) const {
+    ByteTile tile;
+    tile.taps = image_.taps.data();
+    tile.tapCount = weights_.tapCount;
+    tile.quads = byteQuads(weights_.depth);
+    tile.panelStep = weights_.panelBytes();
+    for (int64_t row = 0; row < block.pixels; row += kByteRows) {
+      tile.rows = block.windows + row;
+      tile.rowCount = static_cast<int>(std::min(kByteRows, block.pixels - row));
+      for (int64_t piece = first; piece < last; ++piece) {
+        const Piece part{piece * kColumns, std::min(kColumns, weights_.outputs - piece * kColumns)};
+        tile.panels = packed_ + 2 * piece * tile.panelStep;
+        tile.panelCount = part.width > kBytePanel ? 2 : 1;
+        tile.width = part.width;
+        char* const to = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
+        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type, to, weights_.outputs);
+      }
+    }
   }
 
   void panels(const Block& block, int64_t piece, char* y) const {
@@ -211,7 +240,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       tile.rowCount = static_cast<int>(std::min(rows, block.pixels - row));
       if (isAtOnce(tile)) {
         const auto to = rowsAt(block, row, tile.rowCount, part, scratch, y);
-        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type == DataType::kI8, to.out, to.outStep);
+        tile.width = to.width;
+        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type, to.out, to.outStep);
         continue;
       }
       multiply_(tile);
@@ -314,8 +344,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     for (int64_t c = 0; c < part.width; ++c) sums[c] -= zeroOfWeights_[static_cast<size_t>(part.column + c)] * all;
   }
 
-  // Results go where they belong if they fill vectors there, else to rows of kColumns.
-  bool isInPlace(const Piece& part) const { return isLast_ && part.width % kBytePanel == 0; }
+  // Results go where they belong if they fill vectors there or parts of vectors are stored, else to rows of kColumns.
+  bool isInPlace(const Piece& part) const { return isLast_ && (storesParts() || part.width % kBytePanel == 0); }
+
+  bool storesParts() const {
+    return multiplyAndFinish_ != nullptr && !kernel_.op.isQuantized() && !centersRows_ && !weights_.isDepthwise;
+  }
 
   void finish(const int32_t* sums, int64_t step, const Block& block, int64_t row, int64_t count, const Piece& part,
               char* scratch, char* y) const {
@@ -327,7 +361,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   // Sums that nothing but the finish reads.
   bool isAtOnce(const ByteTile& tile) const {
-    return multiplyAndFinish_ != nullptr && kernel_.op.isQuantized() && !centersRows_ && tile.panelCount == 2;
+    return storesParts() || (multiplyAndFinish_ != nullptr && !centersRows_ && tile.panelCount == 2);
   }
 
   ByteColumns columnsAt(const Piece& part) const {
@@ -336,7 +370,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   // Where results go.
   ByteRows rowsAt(const Block& block, int64_t row, int64_t count, const Piece& part, char* scratch, char* y) const {
-    const int64_t width = bytePanels(part.width) * kBytePanel;
+    const int64_t width = storesParts() ? part.width : bytePanels(part.width) * kBytePanel;
     ByteRows rows{nullptr, 0, scratch + row * kColumns * elementBytes_, kColumns, count, width};
     if (isInPlace(part)) {
       rows.out = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
@@ -375,7 +409,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   std::vector<int32_t> order_, orderedAdded_;
   std::vector<float> orderedScale_, orderedBias_;
   const int8_t* packed_ = nullptr;
-  bool isLast_ = false, centersRows_ = false, isPrepared_ = false, hasRealBias_ = false;
+  bool isLast_ = false, isByRows_ = false, centersRows_ = false, isPrepared_ = false, hasRealBias_ = false;
   int64_t count_ = 0, elementBytes_ = 1, wZeros_ = 1, scales_ = 0, weightsAt_ = 0;
   int64_t units_ = 1, unitPixels_ = 0, blockPixels_ = 0, blocks_ = 0, pieces_ = 1, chunks_ = 1, chunkPieces_ = 1;
   int64_t xZero_ = 0;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kLine = 4096;  // elements at a time
 constexpr int64_t kMostLines = 16;
-constexpr int64_t kWideRows = 2;  // of kLine elements
+constexpr int64_t kWideRows = 2;        // of kLine elements
+constexpr int64_t kMostWindowRows = 9;  // of windows whose lines are joined together
 
 class LinePoolingInstance final : public runtime::KernelInstance {
  public:
@@ -31,9 +32,16 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const size_t spatial = op_.window.size();
     type_ = x.dtype;
     const bool isHalf = type_ == DataType::kF16 || type_ == DataType::kBF16;
-    widen_ = isHalf ? castFunction(type_, DataType::kF32) : nullptr;
-    narrow_ = isHalf ? castFunction(DataType::kF32, type_) : nullptr;
-    const auto computedIn = isHalf ? DataType::kF32 : type_;
+    const bool isOrdered = isHalf && op_.type == ops::PoolingType::kMax;
+    widen_ = narrow_ = nullptr;
+    if (isOrdered) {
+      widen_ = halfOrder(type_).to;
+      narrow_ = halfOrder(type_).from;
+    } else if (isHalf) {
+      widen_ = castFunction(type_, DataType::kF32);
+      narrow_ = castFunction(DataType::kF32, type_);
+    }
+    const auto computedIn = isHalf && !isOrdered ? DataType::kF32 : type_;
     maximum_ = linePoolMaximum(computedIn);
     computedBytes_ = bits(computedIn) / 8;
     bytes_ = bits(type_) / 8;
@@ -73,6 +81,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       for (int64_t i = 0; averages && i < axes_[k].out; ++i) factors_[k].push_back(inverse(axes_[k].inside(i)));
     }
     if (averages) factors_[2].resize(factors_[2].size() + kLineSlack);  // whole vectors are read
+    windowRows_ = axes_[0].window * axes_[1].window;
+    if (windowRows_ > kMostWindowRows || axes_[2].in > kLine) windowRows_ = 0;
+    for (auto* neutral : {&neutralMaximum_, &neutralSum_}) neutral->assign(static_cast<size_t>(axes_[2].in) + 1, 0);
+    maximum_.fill(neutralMaximum_.data(), static_cast<size_t>(axes_[2].in));
     return 0;
   }
 
@@ -185,7 +197,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     if (end <= begin) return group;
     if (end - begin > kWideRows * kLine) return group;
     group.widen(group.base + begin * group.bytes, nullptr, nullptr, wide, static_cast<size_t>(end - begin));
-    return {group.places, reinterpret_cast<const char*>(wide), begin, sizeof(float), nullptr};
+    return {group.places, reinterpret_cast<const char*>(wide), begin, computedBytes_, nullptr};
   }
 
   // Results `first` to `first + count` of each line; there are several lines only where that is all of them.
@@ -219,8 +231,28 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t left = std::clamp<int64_t>(-begin, 0, span);
     const int64_t right = std::clamp<int64_t>(width.in - begin, left, span);
     alignas(64) char joined[(static_cast<size_t>(kLine) + kLineSlack) * sizeof(float)];
+    const size_t lines = group.places.size();
+    SlidLines slid{{static_cast<size_t>(width.window), static_cast<size_t>(width.step)},
+                   static_cast<size_t>(width.stride),
+                   static_cast<size_t>(span),
+                   lines,
+                   static_cast<size_t>(count),
+                   factors_[2].empty() ? nullptr : factors_[2].data() + first,
+                   nullptr};
+    std::array<float, kMostLines> lineFactors;
+    for (size_t g = 0; g < lines; ++g) lineFactors[g] = group.places[g].factor;
+    slid.lineFactors = lineFactors.data();
+    if (windowRows_ > 0 && group.widen == nullptr && right > left) {
+      std::array<const void*, kMostLines * kMostWindowRows> rows;
+      rowsOf(functions, group, begin + left, rows.data());
+      const bool hasNan =
+          functions.joinLines({rows.data(), static_cast<size_t>(windowRows_), lines, static_cast<size_t>(left),
+                               static_cast<size_t>(right - left), static_cast<size_t>(span - right)},
+                              joined);
+      return functions.slide(joined, hasNan, slid, out);
+    }
     std::array<bool, kMostLines> hasNan{};
-    for (size_t g = 0; g < group.places.size(); ++g) {
+    for (size_t g = 0; g < lines; ++g) {
       char* const line = joined + static_cast<int64_t>(g) * span * computedBytes_;
       // What is joined may write behind its end, where what comes next is filled or joined.
       if (left > 0) functions.fill(line, static_cast<size_t>(left));
@@ -228,13 +260,22 @@ class LinePoolingInstance final : public runtime::KernelInstance {
                        line + left * computedBytes_);
       if (span > right) functions.fill(line + right * computedBytes_, static_cast<size_t>(span - right));
     }
-    functions.fill(joined + static_cast<int64_t>(group.places.size()) * span * computedBytes_, kLineSlack);
-    for (size_t g = 0; g < group.places.size(); ++g) {
-      functions.slide(joined + static_cast<int64_t>(g) * span * computedBytes_, hasNan[g],
-                      {static_cast<size_t>(width.window), static_cast<size_t>(width.step)},
-                      static_cast<size_t>(width.stride), out + static_cast<int64_t>(g) * count * computedBytes_,
-                      static_cast<size_t>(count), factors_[2].empty() ? nullptr : factors_[2].data() + first,
-                      group.places[g].factor);
+    functions.fill(joined + static_cast<int64_t>(lines) * span * computedBytes_, kLineSlack);
+    functions.slide(joined, std::find(hasNan.begin(), hasNan.end(), true) != hasNan.end(), slid, out);
+  }
+
+  // As many rows of each line as a window has, from column `column` on: what joins nothing for those that are missing.
+  void rowsOf(const LinePoolFunctions& functions, const Group& group, int64_t column, const void** to) const {
+    const auto& neutral = functions.join == sum_.join ? neutralSum_ : neutralMaximum_;
+    for (const auto& place : group.places) {
+      const void** const end = to + windowRows_;
+      for (int64_t d = place.z.begin; d < place.z.end; d += axes_[0].step) {
+        for (int64_t r = place.rows.begin; r < place.rows.end; r += axes_[1].step) {
+          const int64_t at = place.plane + (d * axes_[1].in + r) * axes_[2].in + column;
+          *to++ = group.base + (at - group.origin) * group.bytes;
+        }
+      }
+      while (to < end) *to++ = neutral.data();
     }
   }
 
@@ -242,8 +283,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   bool join(const LinePoolFunctions& functions, const Group& group, const Place& place, int64_t column, size_t count,
             char* to) const {
     if (count == 0) return false;
-    constexpr size_t kMostRows = 32;            // at a time
-    alignas(64) float wide[kWideRows * kLine];  // halves: several rows where they are short
+    constexpr size_t kMostRows = 32;                           // at a time
+    alignas(64) char wide[kWideRows * kLine * sizeof(float)];  // halves: several rows where they are short
     std::array<const void*, kMostRows> rows;
     rows[0] = nullptr;
     size_t held = 0;
@@ -262,12 +303,13 @@ class LinePoolingInstance final : public runtime::KernelInstance {
         const int64_t at = place.plane + (d * axes_[1].in + r) * axes_[2].in + column;
         const void* from = group.base + (at - group.origin) * group.bytes;
         if (group.widen != nullptr) {
-          group.widen(from, nullptr, nullptr, wide + widened, count);
-          from = wide + widened;
+          char* const own = wide + widened * static_cast<size_t>(computedBytes_);
+          group.widen(from, nullptr, nullptr, own, count);
+          from = own;
           widened += count;
         }
         rows[held++] = from;
-        if (held == kMostRows || widened + count > std::size(wide)) flush();
+        if (held == kMostRows || widened + count > kWideRows * kLine) flush();
       }
     }
     if (held > (isFirst ? 0 : 1)) flush();
@@ -281,9 +323,11 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   DataType type_ = DataType::kF32;
   int64_t bytes_ = 4, computedBytes_ = 4;
   int64_t planes_ = 0;
-  std::array<Axis, 3> axes_;                   // the last ones are the spatial axes
-  std::array<std::vector<Range>, 2> ranges_;   // by position on the outer axes
-  std::array<std::vector<float>, 3> factors_;  // of averages, by position on the axis
+  std::array<Axis, 3> axes_;                        // the last ones are the spatial axes
+  std::array<std::vector<Range>, 2> ranges_;        // by position on the outer axes
+  std::array<std::vector<float>, 3> factors_;       // of averages, by position on the axis
+  int64_t windowRows_ = 0;                          // of a window, where lines are joined together
+  std::vector<float> neutralMaximum_, neutralSum_;  // rows that change no result
 };
 
 }  // namespace

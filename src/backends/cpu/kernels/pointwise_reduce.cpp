@@ -30,7 +30,8 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     runner_.configure(shapes.inputs, std::span(&values, 1), true);
     inputs_ = shapes.inputs.size();
     factors_ = factorsOf(op_.expr);
-    sumsProducts_ = sums() && factors_[0] >= 0;
+    sumsMagnitudes_ = sumsMagnitudes(op_) && loops_.byRows;
+    sumsProducts_ = sums() && (factors_[0] >= 0 || sumsMagnitudes_);
     for (size_t k = 0; k < inputs_; ++k) {
       const bool isInPlace = !loops_.byRows || loops_.reduced.strides[k + 1].back() == 1;
       sumsProducts_ = sumsProducts_ && shapes.inputs[k].dtype == DataType::kF32 && isInPlace;
@@ -134,7 +135,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   void reduceRows(const Place& place, const int64_t* strides, int64_t rows, float* out, char* scratch) const {
     const auto count = static_cast<size_t>(reducedCount_);
     if (sumsProducts_) {
-      out[place.output] = finish(functions_.products(operand(place, 0), operand(place, 1), count));
+      out[place.output] = finish(products(place.in, count));
       return;
     }
     const auto* values =
@@ -146,8 +147,10 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       out[place.output + row * loops_.kept.strides[0].back()] = finish(total);
     }
   }
-  const float* operand(const Place& place, size_t factor) const {
-    return reinterpret_cast<const float*>(place.in[static_cast<size_t>(factors_[factor])]);
+  double products(const std::array<const char*, kMost>& in, size_t count) const {
+    if (sumsMagnitudes_) return functions_.magnitudes(reinterpret_cast<const float*>(in[0]), count);
+    const auto factor = [&](size_t k) { return reinterpret_cast<const float*>(in[static_cast<size_t>(factors_[k])]); };
+    return functions_.products(factor(0), factor(1), count);
   }
 
   double start() const {
@@ -208,9 +211,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       const int64_t stop = std::min(end, (row + 1) * blocksPerRow_);
       const int64_t last = std::min(loops_.reduced.inner(), (stop - row * blocksPerRow_) * PointwiseRunner::kBlock);
       step(place, loops_.reduced, row, first, in);
-      total += functions_.products(reinterpret_cast<const float*>(in[static_cast<size_t>(factors_[0])]),
-                                   reinterpret_cast<const float*>(in[static_cast<size_t>(factors_[1])]),
-                                   static_cast<size_t>(last - first));
+      total += products(in, static_cast<size_t>(last - first));
       block = stop;
     }
     return total;
@@ -278,7 +279,8 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   PointwiseReduceLoops loops_;
   size_t inputs_ = 0;
   std::array<int64_t, 2> factors_{-1, -1};
-  bool sumsProducts_ = false;  // of two inputs in one piece, which may be the same
+  bool sumsProducts_ = false;    // of two inputs in one piece, which may be the same, or ...
+  bool sumsMagnitudes_ = false;  // ... |x| of one
   std::vector<int64_t> elementBytes_;
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;

@@ -127,7 +127,16 @@ class TableCopyInstance final : public runtime::KernelInstance {
     for (int64_t row = begin, i = begin % inner; row < end; ++row) {
       const int64_t offset = base + (tables_.empty() ? 0 : tables_.back()[static_cast<size_t>(i)]);
       char* const target = to + row * rowBytes;
-      if (offset == before) {
+      if (pick_.isPlanned()) {  // all that read the same at once: what was just stored is slow to read
+        const int64_t most = std::min(end - row, inner - i);
+        PickedRows rows{1, width_};
+        while (rows.count < most &&
+               tables_.back()[static_cast<size_t>(i)] == tables_.back()[static_cast<size_t>(i + rows.count)])
+          ++rows.count;
+        pick_.run(from + offset, target, rows);
+        row += rows.count - 1;
+        i += rows.count - 1;
+      } else if (offset == before) {
         copyPiece_(target - rowBytes, target, static_cast<size_t>(rowBytes));
       } else {
         copyRow(from + offset, target);
@@ -189,7 +198,6 @@ class TableCopyInstance final : public runtime::KernelInstance {
   }
 
   void copyRow(const char* from, char* to) const {
-    if (pick_.isPlanned()) return pick_.run(from, to);
     switch (bytes_) {
       case 1: return copy(reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to));
       case 2: return copy(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to));

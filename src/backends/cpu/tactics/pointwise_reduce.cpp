@@ -7,7 +7,8 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kShortRun = 64;  // values below which two kernels, each along its own axes, do better
+// Values below which two kernels, each along its own axes, do better; of sums that go by way of no block.
+constexpr int64_t kShortRun = 64, kShortSum = 16;
 
 class PointwiseReduceTactic final : public SimpleTactic {
  public:
@@ -36,20 +37,25 @@ class PointwiseReduceTactic final : public SimpleTactic {
       }
       all.push_back(last);
     }
-    std::erase_if(all, [&](const compile::Candidate& candidate) { return runOf(problem, candidate) < kShortRun; });
+    const bool isSum =
+        sumsMagnitudes(*problem.op.as<ops::PointwiseReduce>()) && problem.inputs[0].dtype == DataType::kF32;
+    std::erase_if(all, [&](const compile::Candidate& candidate) {
+      const auto loops = loopsOf(problem, candidate);
+      return loops.run < (isSum && loops.byRows ? kShortSum : kShortRun);
+    });
     return all;
   }
 
  private:
   // An empty tensor has no runs, and any form will do.
-  static int64_t runOf(const compile::Problem& problem, const compile::Candidate& candidate) {
+  static PointwiseReduceLoops loopsOf(const compile::Problem& problem, const compile::Candidate& candidate) {
     const auto* op = problem.op.as<ops::PointwiseReduce>();
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i) {
       inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
     }
     const auto& output = problem.outputs[0];
-    return PointwiseReduceLoops(*op, inputs, {output.dtype, output.dims, candidate.outputs[0]}).run;
+    return PointwiseReduceLoops(*op, inputs, {output.dtype, output.dims, candidate.outputs[0]});
   }
 };
 

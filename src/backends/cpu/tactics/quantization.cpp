@@ -1,4 +1,4 @@
-// When bytes are quantized, and bytes and i32 brought back.
+// When bytes and 8-bit floats are quantized, and these and i32 brought back.
 #include "backends/cpu/tactics/common/simple_tactic.h"
 #include "ops/op/dequantize.h"
 #include "ops/op/quantize.h"
@@ -13,7 +13,11 @@ class QuantizationTactic final : public SimpleTactic {
   compile::Support supports(const compile::Problem& problem) const override {
     const bool quantizes = problem.op.as<ops::Quantize>() != nullptr;
     if (!quantizes && problem.op.as<ops::Dequantize>() == nullptr) return compile::no("it quantizes and dequantizes");
-    return onlyWholeBytes(problem);
+    for (const auto type : {problem.inputs[0].dtype, problem.outputs[0].dtype}) {
+      if (bits(type) < 8 || type == DataType::kE8M0)
+        return compile::no("operands of {}; types of whole bytes but e8m0 are supported", tenon::name(type));
+    }
+    return compile::yes();
   }
 };
 

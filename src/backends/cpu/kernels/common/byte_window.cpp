@@ -167,6 +167,7 @@ ByteImage::ByteImage(const ops::ByteConvolution& op, const ByteWeights& weights,
   pixelStep = groupStep * groups;
   if (isDirect) padded = extent;
   if (weights.kernel == std::array<int64_t, 3>{1, 1, 1}) joinRows();
+  isLine_ = padded == out && stride == std::array<int64_t, 3>{1, 1, 1};
   for (int64_t g = 0; g < (weights.isDepthwise ? 1 : groups); ++g) {
     for (int64_t tap = 0; tap < weights.tapCount; ++tap) {
       const int64_t across = weights.isJoined ? 1 : weights.kernel[2];
@@ -182,6 +183,10 @@ int64_t ByteImage::copyBytes() const {
 }
 
 void ByteImage::windows(const uint8_t* image, int64_t first, int64_t count, const uint8_t** to) const {
+  if (isLine_) {
+    for (int64_t i = 0; i < count; ++i) *to++ = image + (first + i) * pixelStep;
+    return;
+  }
   int64_t x = first % out[2];
   int64_t row = first / out[2];
   while (count > 0) {

@@ -70,6 +70,8 @@ struct ByteImage {
  private:
   void joinRows();
   void copyRow(const uint8_t* from, uint8_t zero, uint8_t* to, int64_t image, int64_t z, int64_t y) const;
+
+  bool isLine_ = false;  // windows follow each other as pixels do
 };
 
 }  // namespace tenon::backends::cpu

@@ -19,8 +19,9 @@ using ops::ScalarExpr;
 using ops::ScalarInstruction;
 using ops::ScalarOp;
 
-bool isHalf(DataType type) { return type == DataType::kF16 || type == DataType::kBF16; }
-DataType computedIn(DataType type) { return isHalf(type) ? DataType::kF32 : type; }
+// Floating types that are computed in f32.
+bool isNarrow(DataType type) { return type == DataType::kF16 || type == DataType::kBF16 || type == DataType::kF8E4M3; }
+DataType computedIn(DataType type) { return isNarrow(type) ? DataType::kF32 : type; }
 
 // Where a value stands: in its own type, and in the type that it is computed in. -1: not there yet.
 struct Value {
@@ -47,7 +48,7 @@ class Translation {
     for (const auto type : inputs) {
       const size_t index = inputs_.size();
       const int buffer = add(type, index < single.size() && single[index]);
-      inputs_.push_back({type, buffer, isHalf(type) || type == DataType::kBool ? -1 : buffer});
+      inputs_.push_back({type, buffer, isNarrow(type) || type == DataType::kBool ? -1 : buffer});
     }
     types_ = ops::instructionTypes(expr, inputs);
   }
@@ -76,7 +77,7 @@ class Translation {
 
  private:
   int add(DataType type, bool single) {
-    if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
+    if (bits(type) < 8 || type == DataType::kE8M0)
       throw Unsupported("cpu.pointwise: values of {} are not supported", name(type));
     code_.buffers.push_back(type);
     code_.isSingle.push_back(single);
@@ -131,7 +132,8 @@ class Translation {
   }
 
   static VectorFunction copyOf(DataType type) {
-    if (isHalf(type)) return wideCopy();
+    if (type == DataType::kF8E4M3) return castFunction(DataType::kU8, DataType::kU8);
+    if (isNarrow(type)) return wideCopy();
     return type == DataType::kF32 ? vectorFunction(ScalarOp::k_identity) : castFunction(type, type);
   }
   static VectorFunction wideCopy() {
@@ -178,7 +180,7 @@ class Translation {
   }
 
   static Value valueIn(DataType type, int buffer) {
-    return isHalf(type) ? Value{type, buffer, -1} : Value{type, buffer, buffer};
+    return isNarrow(type) ? Value{type, buffer, -1} : Value{type, buffer, buffer};
   }
 
   // The instruction that an argument is the result of, where that is `op`.
@@ -249,7 +251,7 @@ class Translation {
     if (from != nullptr && from->type == to && from->own >= 0) return *from;
     int buffer = from == nullptr ? literal(instruction.arguments[0].literal, DataType::kF32) : anyTruth(*from);
     DataType type = from == nullptr ? DataType::kF32 : computedIn(from->type);
-    if (isHalf(to)) {
+    if (isNarrow(to)) {
       buffer = convert(buffer, type, DataType::kF32);
       type = DataType::kF32;
     }
@@ -328,7 +330,7 @@ class Translation {
   }
 
   static Value valueOfComputed(DataType type, int buffer) {
-    return isHalf(type) ? Value{type, -1, buffer} : Value{type, buffer, buffer};
+    return isNarrow(type) ? Value{type, -1, buffer} : Value{type, buffer, buffer};
   }
 
   PointwiseCode& code_;

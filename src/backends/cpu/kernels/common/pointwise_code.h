@@ -37,7 +37,7 @@ struct PointwiseCode {
 
   PointwiseCode() = default;
   // `results`: the instructions whose values are wanted; `single`: the inputs that are one value for the whole block.
-  // Throws Unsupported for types of less than a byte or of 8-bit floats.
+  // Throws Unsupported for types of less than a byte and for e8m0.
   PointwiseCode(const ops::ScalarExpr& expr, std::span<const int64_t> results, std::span<const DataType> inputs,
                 const std::vector<bool>& single);
 

@@ -23,4 +23,10 @@ struct PointwiseReduceLoops {
                        const runtime::TensorShape& output);
 };
 
+// Sums or means of |x|, which rows are read for once.
+inline bool sumsMagnitudes(const ops::PointwiseReduce& op) {
+  return (op.op == ops::ReduceOp::kSum || op.op == ops::ReduceOp::kAvg) &&
+         op.expr == ops::ScalarExpr::of(ops::ScalarOp::k_abs);
+}
+
 }  // namespace tenon::backends::cpu

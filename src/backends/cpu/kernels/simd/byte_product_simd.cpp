@@ -174,6 +174,31 @@ TENON_VNNI void quadTile(const ByteTile& t) {
   }
 }
 
+// Sums, or real numbers made of them, as they are.
+template <int kRows, int kPanels, bool kReal>
+TENON_VNNI void wideTile(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
+  __m512i sums[kRows][kPanels];
+  quadSums<kRows, kPanels>(t, sums);
+#pragma GCC unroll 2
+  for (int p = 0; p < kPanels; ++p) {
+    const int64_t width = t.width - p * kBytePanel;
+    const auto mask = static_cast<__mmask16>(width >= kBytePanel ? 0xffffU : (1U << width) - 1);
+    const __m512i added = _mm512_loadu_si512(columns.added + p * kBytePanel);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i sum = _mm512_add_epi32(sums[r][p], added);
+      const int64_t at = r * outStep + p * kBytePanel;
+      if constexpr (kReal) {
+        const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(columns.scales + p * kBytePanel),
+                                            _mm512_loadu_ps(columns.biases + p * kBytePanel));
+        _mm512_mask_storeu_ps(static_cast<float*>(out) + at, mask, real);
+      } else {
+        _mm512_mask_storeu_epi32(static_cast<int32_t*>(out) + at, mask, sum);
+      }
+    }
+  }
+}
+
 // Two rows at a time, whose bytes are ordered together.
 template <int kRows, bool kSigned>
 TENON_VNNI void finishedTile(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
@@ -214,16 +239,24 @@ TENON_VNNI void finishedTile(const ByteTile& t, const ByteColumns& columns, void
   }
 }
 
-template <bool kSigned>
-TENON_VNNI void finishedRows(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep) {
-  constexpr decltype(&finishedTile<1, kSigned>) kTiles[] = {
-      finishedTile<1, kSigned>, finishedTile<2, kSigned>, finishedTile<3, kSigned>, finishedTile<4, kSigned>,
-      finishedTile<5, kSigned>, finishedTile<6, kSigned>, finishedTile<7, kSigned>, finishedTile<8, kSigned>};
-  kTiles[t.rowCount - 1](t, columns, out, outStep);
-}
+using Finished = void (*)(const ByteTile& t, const ByteColumns& columns, void* out, int64_t outStep);
 
-TENON_VNNI void vnniFinish(const ByteTile& t, const ByteColumns& columns, bool isSigned, void* out, int64_t outStep) {
-  isSigned ? finishedRows<true>(t, columns, out, outStep) : finishedRows<false>(t, columns, out, outStep);
+template <bool kSigned>
+constexpr Finished kByteTiles[] = {finishedTile<1, kSigned>, finishedTile<2, kSigned>, finishedTile<3, kSigned>,
+                                   finishedTile<4, kSigned>, finishedTile<5, kSigned>, finishedTile<6, kSigned>,
+                                   finishedTile<7, kSigned>, finishedTile<8, kSigned>};
+template <int kPanels, bool kReal>
+constexpr Finished kWideTiles[] = {
+    wideTile<1, kPanels, kReal>, wideTile<2, kPanels, kReal>, wideTile<3, kPanels, kReal>, wideTile<4, kPanels, kReal>,
+    wideTile<5, kPanels, kReal>, wideTile<6, kPanels, kReal>, wideTile<7, kPanels, kReal>, wideTile<8, kPanels, kReal>};
+
+void vnniFinish(const ByteTile& t, const ByteColumns& columns, DataType type, void* out, int64_t outStep) {
+  const bool isOne = t.panelCount == 1;
+  const Finished* const tiles = type == DataType::kI8    ? kByteTiles<true>
+                                : type == DataType::kU8  ? kByteTiles<false>
+                                : type == DataType::kF32 ? (isOne ? kWideTiles<1, true> : kWideTiles<2, true>)
+                                                         : (isOne ? kWideTiles<1, false> : kWideTiles<2, false>);
+  tiles[t.rowCount - 1](t, columns, out, outStep);
 }
 
 template <int kPanels>

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/dtype.h"
+
 namespace tenon::backends::cpu {
 
 constexpr int64_t kBytePanel = 16;  // columns of a panel
@@ -38,10 +40,10 @@ using ByteTileFunction = void (*)(const ByteTile&);
 // The best one for this processor.
 ByteTileFunction byteTileFunction();
 
-// A tile of two panels whose sums become results of 8 bits at once, as those of byte_finish_simd.h do; null where the
-// processor lacks the instructions.
+// A tile whose sums become results of i32, f32 or, of two panels, 8 bits at once, as those of byte_finish_simd.h do;
+// null where the processor lacks the instructions. Results of 8 bits are stored for both panels whole.
 struct ByteColumns;
-using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns, bool isSigned, void* out,
+using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns, DataType type, void* out,
                                 int64_t outStep);
 ByteTileFinish byteTileFinish();
 

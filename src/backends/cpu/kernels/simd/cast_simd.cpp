@@ -16,6 +16,7 @@
 #include "backends/cpu/kernels/simd/typed_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/fp8.inc"
 #include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace casts {
@@ -175,6 +176,18 @@ void intoBfloat(const void* va, const void*, const void*, void* vo, size_t count
   }
 }
 
+void fromFp8(const void* va, const void*, const void*, void* vo, size_t count) {
+  const uint8_t* HWY_RESTRICT a = static_cast<const uint8_t*>(va);
+  float* HWY_RESTRICT out = static_cast<float*>(vo);
+  for (size_t i = 0; i < count; ++i) out[i] = fp8::toFloat(a[i]);
+}
+
+void intoFp8(const void* va, const void*, const void*, void* vo, size_t count) {
+  const float* HWY_RESTRICT a = static_cast<const float*>(va);
+  uint8_t* HWY_RESTRICT out = static_cast<uint8_t*>(vo);
+  for (size_t i = 0; i < count; ++i) out[i] = fp8::fromFloat(a[i]);
+}
+
 template <typename From>
 VectorFunction findFrom(DataType to) {
   switch (to) {
@@ -195,6 +208,8 @@ VectorFunction findCast(DataType from, DataType to) {
   if (from == DataType::kF32 && to == DataType::kBF16) return casts::intoBfloat;
   if (to == DataType::kF32 && from == DataType::kF16) return casts::fromHalf;
   if (to == DataType::kF32 && from == DataType::kBF16) return casts::fromBfloat;
+  if (from == DataType::kF32 && to == DataType::kF8E4M3) return casts::intoFp8;
+  if (to == DataType::kF32 && from == DataType::kF8E4M3) return casts::fromFp8;
   if (from == DataType::kF32 && to == DataType::kU8) return casts::intoByte<uint8_t>;
   if (from == DataType::kF32 && to == DataType::kI8) return casts::intoByte<int8_t>;
   switch (from) {

@@ -108,10 +108,15 @@ HWY_INLINE size_t eachJoined(size_t count, T* out, Body body) {
   size_t i = 0;
   for (; i + lanes <= count; i += lanes)
     hn::StoreU(body([&](const T* from) HWY_ATTR { return hn::LoadU(d, from); }, i), d, out + i);
-  if constexpr (kMasked && sizeof(T) >= 4) {
+  if constexpr (kMasked && (sizeof(T) >= 4 || HWY_TARGET <= HWY_AVX3)) {
     if (i == count) return count;
     const auto some = hn::FirstN(d, count - i);
     hn::StoreU(body([&](const T* from) HWY_ATTR { return hn::MaskedLoad(some, d, from); }, i), d, out + i);
+    return count;
+  }
+  if constexpr (sizeof(T) < 4) {  // maxima, which some more elements once more do not change
+    if (i == count || count < lanes) return i;
+    hn::StoreU(body([&](const T* from) HWY_ATTR { return hn::LoadU(d, from); }, count - lanes), d, out + count - lanes);
     return count;
   }
   return i;
@@ -184,8 +189,7 @@ bool join(const void* const* rows, size_t rowCount, void* vOut, size_t count) {
 }
 
 template <typename Op, typename T>
-void fill(void* to, size_t count) {
-  T* const out = static_cast<T*>(to);
+HWY_INLINE void fillFew(T* out, size_t count) {
   constexpr size_t kFew = 3;  // padding, mostly
   if (count > kFew) {
     std::fill_n(out, count, Op::template start<T>());
@@ -194,6 +198,37 @@ void fill(void* to, size_t count) {
   if (count > 0) out[0] = Op::template start<T>();
   if (count > 1) out[1] = Op::template start<T>();
   if (count > 2) out[2] = Op::template start<T>();
+}
+template <typename Op, typename T>
+void fill(void* to, size_t count) {
+  fillFew<Op>(static_cast<T*>(to), count);
+}
+
+// Lines behind each other, what comes in front of them and behind them filled. What is joined may write behind its end,
+// where what comes next is filled or joined.
+template <typename Op, typename T, typename Count>
+bool joinEach(const JoinedLines& lines, Count rowCount, T* out) {
+  bool hasNan = false;
+  const void* const* rows = lines.rows;
+  for (size_t line = 0; line < lines.count; ++line, rows += rowCount) {
+    fillFew<Op>(out, lines.left);
+    hasNan |= joinOf<Op>(rows, rowCount, out + lines.left, lines.width);
+    out += lines.left + lines.width;
+    fillFew<Op>(out, lines.right);
+    out += lines.right;
+  }
+  std::fill_n(out, kLineSlack, Op::template start<T>());
+  return hasNan;
+}
+template <typename Op, typename T>
+bool joinLines(const JoinedLines& lines, void* out) {
+  T* const to = static_cast<T*>(out);
+  switch (lines.rowCount) {
+    case 1: return joinEach<Op>(lines, std::integral_constant<size_t, 1>(), to);
+    case 2: return joinEach<Op>(lines, std::integral_constant<size_t, 2>(), to);
+    case 3: return joinEach<Op>(lines, std::integral_constant<size_t, 3>(), to);
+    default: return joinEach<Op>(lines, lines.rowCount, to);
+  }
 }
 
 // One vector of windows that begin side by side, or at every other element.
@@ -208,7 +243,7 @@ HWY_INLINE auto besideEachOther(const T* x, Count window, size_t step = 1) {
 template <typename T, typename V>
 HWY_INLINE void everyOther(const T* x, V& even, V& odd) {
   const hn::ScalableTag<T> d;
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 2) {
     const V low = hn::LoadU(d, x);
     const V high = hn::LoadU(d, x + hn::Lanes(d));
     even = hn::ConcatEven(d, high, low);
@@ -290,61 +325,92 @@ HWY_INLINE void eachVector(T* out, size_t count, Vector vector) {
   std::copy_n(rest, count - i, out + i);
 }
 
-// `finished` is what becomes of a vector of joined windows from result i on, `scaled` of one of them.
+// `finished` is what becomes of a vector of joined windows from result i of a line on, `scaled` of one of them.
 template <typename Op, typename T, typename Finished, typename Scaled>
-HWY_INLINE void slideOf(const T* x, LineWindow shape, size_t stride, T* out, size_t count, Finished finished,
-                        Scaled scaled) {
+HWY_INLINE void slideOf(const SlidLines& lines, const T* from, T* to, Finished finished, Scaled scaled) {
   using Two = std::integral_constant<size_t, 2>;
   using Three = std::integral_constant<size_t, 3>;
-  const size_t window = shape.cells;
-  const auto each = [&](auto vector)
-                        HWY_ATTR { eachVector(out, count, [&](size_t i) HWY_ATTR { return finished(vector(i), i); }); };
-  if (shape.step > 1 && window == 3 && stride == 1)
-    return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Three(), shape.step); });
-  if (shape.step > 1 && window > 1 && stride <= 3)
-    return each([&](size_t i) HWY_ATTR { return apart<Op>(x + stride * i, shape, stride); });
+  const size_t window = lines.window.cells;
+  const size_t step = lines.window.step;
+  const size_t stride = lines.stride;
+  const auto each = [&](auto vector) HWY_ATTR {
+    for (size_t line = 0; line < lines.lines; ++line) {
+      const T* const x = from + line * lines.pitch;
+      eachVector(to + line * lines.count, lines.count,
+                 [&](size_t i) HWY_ATTR { return finished(vector(x + stride * i), line, i); });
+    }
+  };
+  if (step > 1 && window == 3 && stride == 1)
+    return each([&](const T* x) HWY_ATTR { return besideEachOther<Op>(x, Three(), step); });
+  if (step > 1 && window > 1 && stride <= 3)
+    return each([&](const T* x) HWY_ATTR { return apart<Op>(x, lines.window, stride); });
   if (stride == 1) {
-    if (window == 2) return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Two()); });
-    if (window == 3) return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, Three()); });
-    return each([&](size_t i) HWY_ATTR { return besideEachOther<Op>(x + i, window); });
+    if (window == 2) return each([&](const T* x) HWY_ATTR { return besideEachOther<Op>(x, Two()); });
+    if (window == 3) return each([&](const T* x) HWY_ATTR { return besideEachOther<Op>(x, Three()); });
+    return each([&](const T* x) HWY_ATTR { return besideEachOther<Op>(x, window); });
   }
   if (stride == 2) {
-    if (window == 2) return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, Two()); });
-    if (window == 3) return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, Three()); });
-    return each([&](size_t i) HWY_ATTR { return atEveryOther<Op>(x + 2 * i, window); });
+    if (window == 2) return each([&](const T* x) HWY_ATTR { return atEveryOther<Op>(x, Two()); });
+    if (window == 3) return each([&](const T* x) HWY_ATTR { return atEveryOther<Op>(x, Three()); });
+    return each([&](const T* x) HWY_ATTR { return atEveryOther<Op>(x, window); });
   }
-  if (stride == 3) return each([&](size_t i) HWY_ATTR { return atEveryThird<Op>(x + 3 * i, window); });
-  for (size_t i = 0; i < count; ++i) {
-    T joined = x[i * stride];
-    for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t * shape.step]);
-    out[i] = scaled(joined, i);
+  if (stride == 3) return each([&](const T* x) HWY_ATTR { return atEveryThird<Op>(x, window); });
+  for (size_t line = 0; line < lines.lines; ++line) {
+    const T* const x = from + line * lines.pitch;
+    for (size_t i = 0; i < lines.count; ++i) {
+      T joined = x[i * stride];
+      for (size_t t = 1; t < window; ++t) joined = Op::one(joined, x[i * stride + t * step]);
+      to[line * lines.count + i] = scaled(joined, line, i);
+    }
   }
 }
 
 template <typename Op, typename T>
-void slide(const void* x, bool hasNan, LineWindow window, size_t stride, void* out, size_t count, const float* factors,
-           float factor) {
+void slide(const void* x, bool hasNan, const SlidLines& lines, void* out) {
   T* const to = static_cast<T*>(out);
   const T* const from = static_cast<const T*>(x);
-  const auto same = [](auto value, size_t) HWY_ATTR { return value; };
+  const auto same = [](auto value, size_t, size_t) HWY_ATTR { return value; };
   if constexpr (kSeeksNan<Op, T>) {
-    if (hasNan) return slideOf<MaximumOrNan>(from, window, stride, to, count, same, same);
+    if (hasNan) return slideOf<MaximumOrNan>(lines, from, to, same, same);
   }
   if constexpr (std::is_same_v<Op, Sum>) {
     const hn::ScalableTag<T> d;
-    const auto all = hn::Set(d, factor);
     slideOf<Op>(
-        from, window, stride, to, count,
-        [&](auto vector, size_t i) HWY_ATTR { return hn::Mul(vector, hn::Mul(hn::LoadU(d, factors + i), all)); },
-        [&](T value, size_t i) HWY_ATTR { return value * (factors[i] * factor); });
+        lines, from, to,
+        [&](auto vector, size_t line, size_t i) HWY_ATTR {
+          return hn::Mul(vector, hn::Mul(hn::LoadU(d, lines.factors + i), hn::Set(d, lines.lineFactors[line])));
+        },
+        [&](T value, size_t line, size_t i) HWY_ATTR { return value * (lines.factors[i] * lines.lineFactors[line]); });
   } else {
-    slideOf<Op>(from, window, stride, to, count, same, same);
+    slideOf<Op>(lines, from, to, same, same);
   }
 }
 
+// Numbers of 16 bits whose order is that of the halves, every NaN above the rest: the bits of what is negative are
+// turned, and its NaN, which then are the least of all, come to the top as the numbers turn over.
+template <int16_t kNans>
+void order(const void* x, const void*, const void*, void* out, size_t count) {
+  const auto* HWY_RESTRICT from = static_cast<const int16_t*>(x);
+  auto* HWY_RESTRICT to = static_cast<int16_t*>(out);
+  for (size_t i = 0; i < count; ++i) {
+    const auto turned = static_cast<uint16_t>(from[i] ^ ((from[i] >> 15) & 0x7fff));
+    to[i] = static_cast<int16_t>(static_cast<uint16_t>(turned - kNans));
+  }
+}
+template <int16_t kNans>
+void disorder(const void* x, const void*, const void*, void* out, size_t count) {
+  const auto* HWY_RESTRICT from = static_cast<const uint16_t*>(x);
+  auto* HWY_RESTRICT to = static_cast<int16_t*>(out);
+  for (size_t i = 0; i < count; ++i) {
+    const auto turned = static_cast<int16_t>(static_cast<uint16_t>(from[i] + kNans));
+    to[i] = static_cast<int16_t>(turned ^ ((turned >> 15) & 0x7fff));
+  }
+}
+constexpr int16_t kNansOfF16 = 0x3ff, kNansOfBf16 = 0x7f;  // of one sign
+
 template <typename Op, typename T>
 LinePoolFunctions of() {
-  return {join<Op, T>, slide<Op, T>, fill<Op, T>};
+  return {join<Op, T>, joinLines<Op, T>, slide<Op, T>, fill<Op, T>};
 }
 
 }  // namespace lines
@@ -355,8 +421,14 @@ LinePoolFunctions findLineMaximum(DataType type) {
     case DataType::kI32: return lines::of<lines::Maximum, int32_t>();
     case DataType::kI8: return lines::of<lines::Maximum, int8_t>();
     case DataType::kU8: return lines::of<lines::Maximum, uint8_t>();
+    case DataType::kF16:
+    case DataType::kBF16: return lines::of<lines::Maximum, int16_t>();
     default: return {};
   }
+}
+HalfOrder findHalfOrder(DataType type) {
+  if (type == DataType::kF16) return {lines::order<lines::kNansOfF16>, lines::disorder<lines::kNansOfF16>};
+  return {lines::order<lines::kNansOfBf16>, lines::disorder<lines::kNansOfBf16>};
 }
 
 LinePoolFunctions findLineSum() { return lines::of<lines::Sum, float>(); }
@@ -370,10 +442,12 @@ namespace {
 
 TENON_SIMD_TABLE(findLineMaximum);
 TENON_SIMD_TABLE(findLineSum);
+TENON_SIMD_TABLE(findHalfOrder);
 
 }  // namespace
 
 LinePoolFunctions linePoolMaximum(DataType type) { return TENON_SIMD_BEST(findLineMaximum)(type); }
+HalfOrder halfOrder(DataType type) { return TENON_SIMD_BEST(findHalfOrder)(type); }
 LinePoolFunctions linePoolSum() { return TENON_SIMD_BEST(findLineSum)(); }
 
 }  // namespace tenon::backends::cpu

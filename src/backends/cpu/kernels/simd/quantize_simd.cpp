@@ -8,11 +8,13 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <bit>
 #include <limits>
 
 #include "backends/cpu/kernels/simd/quantize_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/fp8.inc"
 #include "backends/cpu/kernels/simd/minmax.inc"
 #include "backends/cpu/kernels/simd/saturation.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
@@ -169,12 +171,44 @@ void dequantize(const void* vx, const double* HWY_RESTRICT scales, const double*
   for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - zero) * scale);
 }
 
+// Of 8-bit floats, which are not rounded to whole numbers; their zero points are few, and computed in double.
+void quantizeFp8(const float* HWY_RESTRICT x, const double* HWY_RESTRICT scales, const double* HWY_RESTRICT zeros,
+                 size_t step, void* vo, size_t count) {
+  auto* HWY_RESTRICT out = static_cast<uint8_t*>(vo);
+  bool hasZeros = false;
+  for (size_t i = 0; i < (step == 0 ? 1 : count); ++i) hasZeros = hasZeros || zeros[i] != 0;
+  if (hasZeros) {
+    for (size_t i = 0; i < count; ++i) {
+      const auto scaled = static_cast<double>(x[i] / static_cast<float>(scales[i * step]));
+      storeDouble(DataType::kF8E4M3, out, static_cast<int64_t>(i), scaled + zeros[i * step]);
+    }
+  } else if (step != 0) {
+    for (size_t i = 0; i < count; ++i) out[i] = fp8::fromFloat(x[i] / static_cast<float>(scales[i]));
+  } else {
+    const auto scale = static_cast<float>(scales[0]);
+    for (size_t i = 0; i < count; ++i) out[i] = fp8::fromFloat(x[i] / scale);
+  }
+}
+
+void dequantizeFp8(const void* vx, const double* HWY_RESTRICT scales, const double* HWY_RESTRICT zeros, size_t step,
+                   float* HWY_RESTRICT out, size_t count) {
+  const auto* HWY_RESTRICT x = static_cast<const uint8_t*>(vx);
+  if (step == 0 && zeros[0] == 0 && isF32(scales[0])) {  // one rounding, as in double
+    const auto scale = static_cast<float>(scales[0]);
+    for (size_t i = 0; i < count; ++i) out[i] = fp8::toFloat(x[i]) * scale;
+    return;
+  }
+  for (size_t i = 0; i < count; ++i)
+    out[i] = static_cast<float>((static_cast<double>(fp8::toFloat(x[i])) - zeros[i * step]) * scales[i * step]);
+}
+
 }  // namespace quantizing
 
 QuantizeFunctions findQuantize(DataType narrow) {
   switch (narrow) {
     case DataType::kI8: return {quantizing::quantize<int8_t>, quantizing::dequantize<int8_t>};
     case DataType::kU8: return {quantizing::quantize<uint8_t>, quantizing::dequantize<uint8_t>};
+    case DataType::kF8E4M3: return {quantizing::quantizeFp8, quantizing::dequantizeFp8};
     case DataType::kI32: return {nullptr, quantizing::dequantize<int32_t>};
     default: return {};
   }

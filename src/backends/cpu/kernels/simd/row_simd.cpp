@@ -24,6 +24,9 @@ namespace rows {
 // Lanes sum up to this many elements in f32 before the partial sum goes on in double, so that long rows stay exact.
 constexpr size_t kChunk = 4096;
 
+// Loads of parts of a vector read nothing behind it; below AVX2 Highway's do.
+constexpr bool kMasked = HWY_TARGET <= HWY_AVX2;
+
 // The sum over i of term(x[i]): two chains of vectors, the rest one by one.
 template <typename VectorTerm, typename ScalarTerm>
 HWY_INLINE double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm vectorTerm, ScalarTerm scalarTerm) {
@@ -40,6 +43,13 @@ HWY_INLINE double sumOf(const float* HWY_RESTRICT x, size_t count, VectorTerm ve
       b = hn::Add(b, vectorTerm(hn::LoadU(d, x + i + lanes)));
     }
     for (; i + lanes <= end; i += lanes) a = hn::Add(a, vectorTerm(hn::LoadU(d, x + i)));
+    if constexpr (kMasked) {
+      if (i < end) {
+        const auto some = hn::FirstN(d, end - i);
+        b = hn::Add(b, hn::IfThenElseZero(some, vectorTerm(hn::MaskedLoad(some, d, x + i))));
+        i = end;
+      }
+    }
     total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b))));
     for (; i < end; ++i) total += static_cast<double>(scalarTerm(x[i]));
   }
@@ -60,6 +70,11 @@ HWY_INLINE double squares(const float* x, float mean, size_t count) {
   return sumOf(x, count, square, [mean](float v) { return (v - mean) * (v - mean); });
 }
 
+double magnitudes(const float* x, size_t count) {
+  return sumOf(
+      x, count, [](V v) HWY_ATTR { return hn::Abs(v); }, [](float v) { return std::abs(v); });
+}
+
 double products(const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, size_t count) {
   const D d;
   const size_t lanes = hn::Lanes(d);
@@ -75,6 +90,13 @@ double products(const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, size_t
         sums[v] = hn::MulAdd(hn::LoadU(d, x + i + v * lanes), hn::LoadU(d, y + i + v * lanes), sums[v]);
     }
     for (; i + lanes <= end; i += lanes) sums[0] = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), sums[0]);
+    if constexpr (kMasked) {
+      if (i < end) {
+        const auto some = hn::FirstN(d, end - i);
+        sums[1] = hn::MulAdd(hn::MaskedLoad(some, d, x + i), hn::MaskedLoad(some, d, y + i), sums[1]);
+        i = end;
+      }
+    }
     const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
     total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, all)));
     for (; i < end; ++i) total += static_cast<double>(x[i] * y[i]);
@@ -212,8 +234,8 @@ void addLines(const float* const* lines, size_t number, float start, float* HWY_
 }  // namespace rows
 
 RowFunctions allRowFunctions() {
-  return {rows::sum,      rows::squares,   rows::products, rows::scaleEach, rows::addRows,
-          rows::scaleAll, rows::normalize, rows::combine,  rows::addLines};
+  return {rows::sum,     rows::squares,  rows::products,  rows::magnitudes, rows::scaleEach,
+          rows::addRows, rows::scaleAll, rows::normalize, rows::combine,    rows::addLines};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

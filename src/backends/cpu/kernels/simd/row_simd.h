@@ -10,6 +10,7 @@ struct RowFunctions {
   double (*sum)(const float* x, size_t count);
   double (*squares)(const float* x, float mean, size_t count);       // sum of (x - mean)^2
   double (*products)(const float* x, const float* y, size_t count);  // sum of x * y
+  double (*magnitudes)(const float* x, size_t count);                // sum of |x|
   // y = (x - mean) * factor * scale[i] + bias[i]
   void (*scaleEach)(const float* x, float* y, size_t count, float mean, float factor, const float* scale,
                     const float* bias);

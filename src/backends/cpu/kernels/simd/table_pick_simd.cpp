@@ -21,9 +21,15 @@ namespace table_picking {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <bool kTwo>
-void words(const TablePick& pick, const void* vfrom, void* vto) {
-  const hn::ScalableTag<uint32_t> d;
+// One vector of elements to its place in each row.
+template <typename D, typename V, typename T>
+HWY_INLINE void storeRows(D d, V value, T* to, const PickedRows& rows) {
+  for (int64_t row = 0; row < rows.count; ++row, to += rows.step) hn::StoreU(value, d, to);
+}
+
+template <bool kTwo, size_t kMost>
+void words(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& rows) {
+  const hn::CappedTag<uint32_t, kMost> d;
   const size_t lanes = hn::Lanes(d);
   const auto* const from = static_cast<const uint32_t*>(vfrom);
   auto* const to = static_cast<uint32_t*>(vto);
@@ -36,17 +42,18 @@ void words(const TablePick& pick, const void* vfrom, void* vto) {
       const auto within = hn::IndicesFromVec(d, hn::And(places, most));
       const auto first = hn::TableLookupLanes(hn::LoadU(d, from + piece.from), within);
       const auto second = hn::TableLookupLanes(hn::LoadU(d, from + piece.from + lanes), within);
-      hn::StoreU(hn::IfThenElse(hn::Gt(places, most), second, first), d, to + piece.to);
+      storeRows(d, hn::IfThenElse(hn::Gt(places, most), second, first), to + piece.to, rows);
     } else {
-      hn::StoreU(hn::TableLookupLanes(hn::LoadU(d, from + piece.from), hn::IndicesFromVec(d, places)), d,
-                 to + piece.to);
+      storeRows(d, hn::TableLookupLanes(hn::LoadU(d, from + piece.from), hn::IndicesFromVec(d, places)), to + piece.to,
+                rows);
     }
   }
 }
 
 // `kBytes` of an element; the table has one entry for each byte.
 template <size_t kBytes, bool kTwo>
-void narrow(const TablePick& pick, const void* vfrom, void* vto) {
+void narrow(const TablePick& pick, const void* vfrom, void* vto, const PickedRows& own) {
+  const PickedRows rows{own.count, own.step * static_cast<int64_t>(kBytes)};
   constexpr size_t kVector = 16;
   const hn::FixedTag<int8_t, kVector> d;
   const auto* const from = static_cast<const int8_t*>(vfrom);
@@ -68,28 +75,34 @@ void narrow(const TablePick& pick, const void* vfrom, void* vto) {
     } else {
       picked = hn::TableLookupBytes(hn::LoadU(d, source), places);
     }
-    hn::StoreU(picked, d, to + static_cast<size_t>(piece.to) * kBytes);
+    storeRows(d, picked, to + static_cast<size_t>(piece.to) * kBytes, rows);
   }
 }
 
-TablePickFunctions of(int64_t bytes) {
+template <size_t kMost>
+TablePickFunctions ofWords() {
+  return {words<false, kMost>, words<true, kMost>, static_cast<int64_t>(hn::Lanes(hn::CappedTag<uint32_t, kMost>()))};
+}
+
+// Of vectors no longer than `extent` elements, where there are such.
+TablePickFunctions of(int64_t bytes, int64_t extent) {
   switch (bytes) {
     case 1: return {narrow<1, false>, narrow<1, true>, 16};
     case 2: return {narrow<2, false>, narrow<2, true>, 8};
-    case 4: return {words<false>, words<true>, static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()))};
+    case 4: return extent >= 16 ? ofWords<16>() : extent >= 8 ? ofWords<8>() : ofWords<4>();
     default: return {};
   }
 }
 
 #else
 
-TablePickFunctions of(int64_t) { return {}; }
+TablePickFunctions of(int64_t, int64_t) { return {}; }
 
 #endif
 
 }  // namespace table_picking
 
-TablePickFunctions findTablePick(int64_t bytes) { return table_picking::of(bytes); }
+TablePickFunctions findTablePick(int64_t bytes, int64_t extent) { return table_picking::of(bytes, extent); }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -111,9 +124,9 @@ int64_t beginOf(const int64_t* table, int64_t lanes, int64_t extent, int64_t vec
 
 bool TablePick::plan(const std::vector<int64_t>& table, int64_t extent, int64_t bytes) {
   clear();
-  const auto functions = TENON_SIMD_BEST(findTablePick)(bytes);
-  const int64_t lanes = functions.lanes;
   const auto count = static_cast<int64_t>(table.size());
+  const auto functions = TENON_SIMD_BEST(findTablePick)(bytes, std::min(extent, count));
+  const int64_t lanes = functions.lanes;
   if (lanes == 0 || count < lanes || extent > std::numeric_limits<int32_t>::max()) return false;
   for (int64_t vectors = 1; vectors <= 2; ++vectors) {
     pieces_.clear();

@@ -9,8 +9,14 @@ namespace tenon::backends::cpu {
 
 class TablePick;
 
+// Rows of the result that are alike.
+struct PickedRows {
+  int64_t count = 1;
+  int64_t step = 0;  // elements from one to the next
+};
+
 struct TablePickFunctions {
-  using Run = void (*)(const TablePick& pick, const void* from, void* to);
+  using Run = void (*)(const TablePick& pick, const void* from, void* to, const PickedRows& rows);
   Run one = nullptr, two = nullptr;  // by how many vectors each piece reads
   int64_t lanes = 0;                 // elements of a vector
 };
@@ -24,7 +30,7 @@ class TablePick {
   bool plan(const std::vector<int64_t>& table, int64_t extent, int64_t bytes);
   void clear() { run_ = nullptr; }
   bool isPlanned() const { return run_ != nullptr; }
-  void run(const void* from, void* to) const { run_(*this, from, to); }
+  void run(const void* from, void* to, const PickedRows& rows) const { run_(*this, from, to, rows); }
 
   struct Piece {
     int32_t to, from;  // elements

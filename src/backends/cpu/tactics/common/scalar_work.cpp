@@ -16,8 +16,8 @@ struct Room {
 };
 
 compile::Support isWhole(DataType type) {
-  if (bits(type) < 8 || type == DataType::kF8E4M3 || type == DataType::kE8M0)
-    return compile::no("values of {}; types of whole bytes but 8-bit floats are supported", tenon::name(type));
+  if (bits(type) < 8 || type == DataType::kE8M0)
+    return compile::no("values of {}; types of whole bytes but e8m0 are supported", tenon::name(type));
   return compile::yes();
 }
 
