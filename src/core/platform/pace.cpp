@@ -53,10 +53,10 @@ void Pace::speedUp(int64_t wall) noexcept {
   until_ = wall + period_;
 }
 
-int64_t Pace::pieceDone(int64_t wall, int64_t used, bool isAwaited) noexcept {
+int64_t Pace::pieceDone(int64_t wall, int64_t used, bool isStalled) noexcept {
   const int64_t off = (wall - wall_) - (used - used_);
   pass(wall, used);
-  if (isAwaited && off >= kStall) stalled_ += std::min(static_cast<double>(off), kMostStall);
+  if (isStalled && off >= kStall) stalled_ += std::min(static_cast<double>(off), kMostStall);
   if (stalled_ >= kTooMuch) {
     slowDown(wall);
   } else if (share_ < 1 && wall >= until_) {

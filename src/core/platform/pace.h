@@ -18,9 +18,9 @@ class Pace {
   // The worker begins, or has slept.
   void wakes(int64_t wall, int64_t used) noexcept;
 
-  // The worker is between two pieces; `isAwaited`: a caller slept until it was done with the last one. How long it
-  // shall rest before the next one, in nanoseconds, mostly 0.
-  int64_t pieceDone(int64_t wall, int64_t used, bool isAwaited) noexcept;
+  // The worker is between two pieces; `isStalled`: other threads have taken its core, and a caller slept until it was
+  // done with the last one. How long it shall rest before the next one, in nanoseconds, mostly 0.
+  int64_t pieceDone(int64_t wall, int64_t used, bool isStalled) noexcept;
 
  private:
   static constexpr int64_t kBetweenLooks = 100'000;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -167,13 +168,21 @@ int64_t processorTime() {
   return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
 }
 
+// Whether other threads of this system have taken the core from this one since it last asked: a virtual machine that
+// its host does not run knows nothing of that.
+bool isTakenOff() {
+  thread_local long before = 0;
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 && usage.ru_nivcsw != std::exchange(before, usage.ru_nivcsw);
+}
+
 // Where a thread asks for its processor time, Linux (6.6 and later) notices that the thread's turn is over and gives
 // the core to another program at once, not at its next tick: between pieces, where no caller waits. Beyond that the
 // worker rests as its pace says.
 void betweenPieces(Pace& pace, bool isAwaited) {
   const auto now = nanoseconds(Clock::now());
   if (!pace.isDue(now)) return;
-  const int64_t rest = pace.pieceDone(now, processorTime(), isAwaited);
+  const int64_t rest = pace.pieceDone(now, processorTime(), isAwaited && isTakenOff());
   if (rest == 0 || !maySpin.load(std::memory_order_relaxed)) return;
   const timespec time{rest / 1'000'000'000, rest % 1'000'000'000};
   nanosleep(&time, nullptr);
