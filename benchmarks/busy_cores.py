@@ -7,8 +7,9 @@ installed.
                   [--json FILE] [MODELS_FOLDER]
 
 For each model and number of busy loops (0, 1 and 2 by default; processes that do nothing but count, of the same priority)
-all systems take turns, and a figure is the median over all rounds of the milliseconds of one inference; behind it stands
-the 99th percentile. Several programs behind --trtexec are compared with each other: each builds its own engine. The
+all systems take turns, and a figure is the mean over all rounds of the milliseconds of one inference (the median of times
+that are either undisturbed or longer by a turn of the other program says little); behind it stand the median and the 99th
+percentile. Several programs behind --trtexec are compared with each other: each builds its own engine. The
 ratios are those of the times to the first system's in the same row: above 1, the first one is faster.
 """
 import argparse
@@ -98,7 +99,7 @@ def measure(path, options):
                     for name, system in systems.items():
                         times[name] += system.times(options.seconds / options.rounds)
             rows.append({"model": path.stem, "loops": loops,
-                         **{name: {"median": statistics.median(found), "p99": percentile(found, 0.99), "least": min(found)}
+                         **{name: {"mean": statistics.fmean(found), "median": statistics.median(found), "p99": percentile(found, 0.99), "least": min(found)}
                             for name, found in times.items()}})
             print(line(rows[-1]), flush=True)
     return rows
@@ -112,8 +113,8 @@ def line(row):
     first = names(row)[0]
     cells = [f"{row['model']:40.40} {row['loops']:5}"]
     for name in names(row):
-        ratio = "" if name == first else f" x{row[name]['median'] / row[first]['median']:.2f}"
-        cells.append(f"{name} {row[name]['median']:.3f} ({row[name]['p99']:.2f}){ratio}")
+        ratio = "" if name == first else f" x{row[name]['mean'] / row[first]['mean']:.2f}"
+        cells.append(f"{name} {row[name]['mean']:.3f} ({row[name]['median']:.3f}, {row[name]['p99']:.2f}){ratio}")
     return "  ".join(cells)
 
 
@@ -135,7 +136,7 @@ def main():
     for loops in sorted({row["loops"] for row in rows}):
         here = [row for row in rows if row["loops"] == loops]
         for name in names(here[0])[1:]:
-            ratios = [row[name]["median"] / row[names(row)[0]]["median"] for row in here if name in row]
+            ratios = [row[name]["mean"] / row[names(row)[0]]["mean"] for row in here if name in row]
             mean = math.exp(statistics.fmean(map(math.log, ratios)))
             print(f"{loops} busy loops: {name} over {names(here[0])[0]}: geometric mean {mean:.2f}, least {min(ratios):.2f}")
     if options.json:

@@ -17,6 +17,7 @@
 
 #include "core/platform/cores.h"
 #include "core/platform/threads.h"
+#include "pool_loops.h"
 
 // Asked by the thread sanitizer, which otherwise ends forked processes that make threads.
 extern "C" [[gnu::visibility("default")]] const char* __tsan_default_options() { return "die_after_fork=0"; }
@@ -26,38 +27,6 @@ namespace {
 
 // More threads than there may be cores, before anything asks how many there are.
 const bool kWide = setenv("TENON_THREADS", "6", 1) == 0 && coreCount() == 6;
-
-template <typename Body>
-void loop(int64_t count, int64_t pieces, int threads, Body&& body) {
-  using Callable = std::remove_reference_t<Body>;
-  runLoop(
-      count, pieces, threads,
-      [](void* argument, int64_t begin, int64_t end, int place) {
-        (*static_cast<Callable*>(argument))(begin, end, place);
-      },
-      &body);
-}
-
-// Each element exactly once; places below the number of threads, and never one on two threads.
-void checkLoop(int64_t count, int64_t pieces, int threads) {
-  std::vector<uint8_t> seen(static_cast<size_t>(count));
-  std::vector<std::atomic<int>> inside(static_cast<size_t>(threads));
-  std::atomic<bool> areRight{true};
-  std::atomic<int64_t> calls{0};
-  loop(count, pieces, threads, [&](int64_t begin, int64_t end, int place) {
-    ++calls;
-    if (begin < 0 || begin >= end || end > count || place < 0 || place >= threads) {
-      areRight = false;
-      return;
-    }
-    if (inside[static_cast<size_t>(place)].fetch_add(1) != 0) areRight = false;
-    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-    inside[static_cast<size_t>(place)].fetch_sub(1);
-  });
-  ASSERT_TRUE(areRight) << count << " elements, " << pieces << " pieces, " << threads << " threads";
-  ASSERT_LE(calls, std::max<int64_t>(1, pieces));
-  ASSERT_EQ(std::count(seen.begin(), seen.end(), 1), count) << pieces << " pieces, " << threads << " threads";
-}
 
 TEST(Pool, RandomLoopsMeetEachElementOnce) {
   std::mt19937 random(7);

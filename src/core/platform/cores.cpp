@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -43,6 +44,22 @@ int coresOfMask() noexcept {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
+}
+
+// The mask that is asked for outlives what the process's set of cores grants now. All cores are asked for, so that
+// cores that the set gains later are the thread's, unless that is more than the thread had.
+void leaveCore(int core) noexcept {
+  cpu_set_t before;
+  if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof before, &before) != 0) return;
+  cpu_set_t others = before;
+  CPU_CLR(static_cast<size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof all);
+  cpu_set_t after;
+  const bool isWhole = sched_setaffinity(0, sizeof all, &all) == 0 && sched_getaffinity(0, sizeof after, &after) == 0 &&
+                       CPU_EQUAL(&before, &after);
+  if (!isWhole) sched_setaffinity(0, sizeof before, &before);
 }
 
 CoreQuota::CoreQuota(const std::string& root) {

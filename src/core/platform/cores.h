@@ -9,6 +9,9 @@ namespace tenon::platform {
 // Cores that the calling thread may run on. At least 1.
 int coresOfMask() noexcept;
 
+// Moves the calling thread to another core of its mask, which stays as it is; does nothing where there is none.
+void leaveCore(int core) noexcept;
+
 // The quotas that apply to this process: of its control groups and of all above them.
 class CoreQuota {
  public:

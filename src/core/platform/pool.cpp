@@ -7,7 +7,10 @@
 #include "core/platform/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +20,9 @@
 #include <exception>
 #include <utility>
 
+#include "core/platform/cores.h"
 #include "core/platform/futex.h"
+#include "core/platform/pace.h"
 
 namespace tenon::platform {
 namespace {
@@ -56,6 +61,7 @@ struct alignas(64) Slot {
   std::atomic<uint64_t> range{0};  // generation, first piece, end of the pieces
   std::atomic<uint64_t> seats{0};  // generation, places in all, places that are taken
   std::atomic<Call*> call{nullptr};
+  std::atomic<int> core{-1};                      // the caller's
   alignas(64) std::atomic<uint32_t> finished{0};  // pieces that workers have computed
   std::atomic<uint32_t> isAwaited{0};             // the caller sleeps on `finished`
 };
@@ -156,28 +162,67 @@ void compute(Call& call, int64_t piece, int place) noexcept {
   }
 }
 
+int64_t processorTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
+}
+
+// Whether other threads of this system have taken the core from this one since it last asked: a virtual machine that
+// its host does not run knows nothing of that.
+bool isTakenOff() {
+  thread_local long before = 0;
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 && usage.ru_nivcsw != std::exchange(before, usage.ru_nivcsw);
+}
+
+// Where a thread asks for its processor time, Linux (6.6 and later) notices that the thread's turn is over and gives
+// the core to another program at once, not at its next tick: between pieces, where no caller waits. Beyond that the
+// worker rests as its pace says.
+void betweenPieces(Pace& pace, bool isAwaited) {
+  const auto now = nanoseconds(Clock::now());
+  if (!pace.isDue(now)) return;
+  const int64_t rest = pace.pieceDone(now, processorTime(), isAwaited && isTakenOff());
+  if (rest == 0 || !maySpin.load(std::memory_order_relaxed)) return;
+  const timespec time{rest / 1'000'000'000, rest % 1'000'000'000};
+  nanosleep(&time, nullptr);
+  pace.wakes(nanoseconds(Clock::now()), processorTime());
+}
+
+// The system wakes a worker where it last ran, and with other programs on all other cores that stays the caller's core:
+// both then take turns on it.
+void leaveCaller(const Slot& slot) {
+  const int core = slot.core.load(std::memory_order_relaxed);
+  if (core >= 0 && sched_getcpu() == core && maySpin.load(std::memory_order_relaxed)) leaveCore(core);
+}
+
 // Takes pieces of the slot's loop until there are none; whether there was one.
-bool help(Slot& slot) {
+bool help(Slot& slot, Pace& pace) {
   const uint64_t word = slot.range.load(std::memory_order_acquire);
   if (upperOf(word) >= lowerOf(word)) return false;
   const uint64_t generation = generationOf(word);
   const int place = takePlace(slot, generation);
   if (place < 0) return false;
+  leaveCaller(slot);
   bool hasHelped = false;
-  for (int64_t piece = takePiece(slot, generation, false); piece >= 0; piece = takePiece(slot, generation, false)) {
+  bool isAwaited = false;
+  while (true) {
+    betweenPieces(pace, isAwaited);
+    const int64_t piece = takePiece(slot, generation, false);
+    if (piece < 0) return hasHelped;
     hasHelped = true;
     compute(*slot.call.load(std::memory_order_relaxed), piece, place);
     slot.finished.fetch_add(1, std::memory_order_seq_cst);
-    if (slot.isAwaited.load(std::memory_order_seq_cst) != 0) wake(slot.finished, 1);
+    isAwaited = slot.isAwaited.load(std::memory_order_seq_cst) != 0;
+    if (isAwaited) wake(slot.finished, 1);
   }
-  return hasHelped;
 }
 
-bool helpAny(int start) {
+bool helpAny(int start, Pace& pace) {
   bool hasHelped = false;
   const uint64_t open = std::rotr(openSlots.load(std::memory_order_acquire), start);
   for (uint64_t rest = open; rest != 0; rest &= rest - 1) {
-    hasHelped = help(slots[static_cast<size_t>((std::countr_zero(rest) + start) % kSlots)]) || hasHelped;
+    hasHelped = help(slots[static_cast<size_t>((std::countr_zero(rest) + start) % kSlots)], pace) || hasHelped;
   }
   return hasHelped;
 }
@@ -185,9 +230,11 @@ bool helpAny(int start) {
 void* work(void* argument) {
   inLoop = true;  // a loop within a piece runs here
   const auto start = static_cast<int>(reinterpret_cast<uintptr_t>(argument) % kSlots);
+  Pace pace;
+  pace.wakes(nanoseconds(Clock::now()), processorTime());
   while (true) {
     const uint32_t seen = news.load(std::memory_order_seq_cst);
-    if (helpAny(start)) continue;
+    if (helpAny(start, pace)) continue;
     spinners.fetch_add(1, std::memory_order_relaxed);
     const bool isNew = spin([seen] { return news.load(std::memory_order_relaxed) != seen; }, kSpinWithin);
     spinners.fetch_sub(1, std::memory_order_relaxed);
@@ -195,6 +242,7 @@ void* work(void* argument) {
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     sleepOn(news, seen);
     sleepers.fetch_sub(1, std::memory_order_relaxed);
+    pace.wakes(nanoseconds(Clock::now()), processorTime());
   }
 }
 
@@ -285,6 +333,7 @@ void runShared(Call& call, int threads, int index) {
   const uint64_t bit = uint64_t{1} << index;
   const uint64_t generation = (generationOf(slot.range.load(std::memory_order_relaxed)) + 1) & 0xffffffff;
   slot.call.store(&call, std::memory_order_relaxed);
+  slot.core.store(sched_getcpu(), std::memory_order_relaxed);
   slot.finished.store(0, std::memory_order_relaxed);
   slot.seats.store(pack(generation, static_cast<uint64_t>(threads), 1), std::memory_order_relaxed);
   slot.range.store(pack(generation, 0, static_cast<uint64_t>(call.pieces)), std::memory_order_release);
