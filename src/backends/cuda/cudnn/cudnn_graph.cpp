@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/in_order.h"
 #include "backends/cuda/driver/made_once.h"
 #include "core/error.h"
 #include "core/fields.h"
@@ -411,7 +412,9 @@ void ExecutionPlan::measure() {
 std::vector<std::byte> ExecutionPlan::serialized() const { return plan_.bytes(Attribute::kPlanJson); }
 
 void ExecutionPlan::execute(const Descriptor& pack, void* stream) const {
+  InOrder order(stream);
   check(library().execute(threadHandle(stream), plan_.raw(), pack.raw()), "cudnnBackendExecute");
+  order.end();
 }
 
 ElementType elementType(DataType type) {
