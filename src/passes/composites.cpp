@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ops/op/composite.h"
 #include "ops/op/convolution.h"
 #include "ops/op/pointwise.h"
+#include "passes/common/joint.h"
 #include "passes/common/match.h"
 #include "passes/device.h"
 
@@ -17,65 +17,6 @@ using graph::NodeId;
 using graph::ValueId;
 
 constexpr int64_t kImageChannels = 4;
-
-// Nodes in order as one operator over what they read.
-struct Joint {
-  ops::Composite op;
-  std::string name;
-  std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;
-};
-
-// Nodes that stand side by side.
-Joint join(const Graph& graph, const std::vector<NodeId>& nodes) {
-  Joint joint;
-  for (const auto id : nodes) {
-    const auto& node = graph.node(id);
-    ops::CompositePart part{node.op, {}};
-    for (const auto input : node.inputs) {
-      const auto known = std::find(joint.inputs.begin(), joint.inputs.end(), input);
-      part.inputs.push_back(static_cast<int32_t>(known - joint.inputs.begin()));
-      if (known == joint.inputs.end()) joint.inputs.push_back(input);
-    }
-    joint.op.outputs.push_back(static_cast<int32_t>(joint.op.parts.size()));
-    joint.op.parts.push_back(std::move(part));
-    joint.outputs.push_back(node.outputs[0]);
-    joint.name += (joint.name.empty() ? "" : " + ") + node.name;
-  }
-  return joint;
-}
-
-// A node of one operand, and the one that reads its result as its first operand, and no other does.
-Joint chain(const Graph& graph, NodeId first, NodeId second) {
-  Joint joint;
-  joint.inputs = {graph.node(first).inputs[0]};
-  ops::CompositePart part{graph.node(second).op, {-1}};
-  const auto& inputs = graph.node(second).inputs;
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    part.inputs.push_back(static_cast<int32_t>(i));
-    joint.inputs.push_back(inputs[i]);
-  }
-  joint.op = {{{graph.node(first).op, {0}}, std::move(part)}, {1}};
-  joint.outputs = graph.node(second).outputs;
-  // Casts that the network does not have go without saying.
-  if (!graph.node(first).origins.empty()) joint.name = graph.node(first).name + " + ";
-  joint.name += graph.node(second).name;
-  return joint;
-}
-
-bool replace(Graph& graph, const std::vector<NodeId>& nodes, const Joint& joint, const Pays& pays) {
-  graph::Patch patch(graph);
-  const NodeId made = patch.addNode(joint.op, joint.name, joint.inputs, nodes);
-  auto& node = graph.node(made);
-  node.device = graph.node(nodes[0]).device;
-  if (!pays(graph, {&made, 1}, nodes)) {
-    patch.discard();
-    return false;
-  }
-  for (size_t i = 0; i < joint.outputs.size(); ++i) patch.replace(joint.outputs[i], node.outputs[i]);
-  patch.commit();
-  return true;
-}
 
 const ops::Convolution* convolutionOf(const Graph& graph, NodeId id) {
   const auto& node = graph.node(id);
@@ -117,7 +58,7 @@ int joinBranches(Graph& graph, const Pays& pays) {
       if (use.input == 0 && areAlike(graph, id, use.node) && readsConstants(graph, use.node)) nodes.push_back(use.node);
     }
     // The first of them asks for all, so that what did not pay is not asked again.
-    if (nodes.size() < 2 || nodes[0] != id || !replace(graph, nodes, join(graph, nodes), pays)) continue;
+    if (nodes.size() < 2 || nodes[0] != id || !replaceByJoint(graph, nodes, sideBySide(graph, nodes), pays)) continue;
     for (const auto node : nodes) gone[node] = true;
     ++edits;
   }
@@ -139,7 +80,8 @@ int joinCast(Graph& graph, const Pays& pays) {
     if (!isCast || cast.device != graph.node(id).device) continue;
     if (graph.value(cast.inputs[0]).type.shape != value.type.shape) continue;
     const NodeId first = value.producer;
-    if (replace(graph, {first, id}, chain(graph, first, id), pays)) ++edits;
+    const NodeId nodes[] = {first, id};
+    if (replaceByJoint(graph, nodes, chainOf(graph, first, id), pays)) ++edits;
   }
   return edits;
 }

@@ -1,10 +1,9 @@
 // Squeeze-and-excitation becomes one node: the means of an image's channels, two products of them, the image scaled.
-#include "ops/op/composite.h"
 #include "ops/op/convolution.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
+#include "passes/common/joint.h"
 #include "passes/common/match.h"
-#include "passes/composites.h"
 
 namespace tenon::passes {
 namespace {
@@ -61,33 +60,21 @@ bool findChain(const Graph& graph, NodeId scale, size_t gate, Chain& chain) {
   return overPixels;
 }
 
-bool replace(Graph& graph, const Chain& chain, const Pays& pays) {
-  std::vector<ValueId> inputs{chain.image};
-  ops::Composite composite{{{graph.node(chain.mean).op, {0}}}, {3}};
+Joint jointOf(const Graph& graph, const Chain& chain) {
+  Joint joint{{{{graph.node(chain.mean).op, {0}}}, {3}}, {chain.image}, {graph.node(chain.scale).outputs[0]}};
+  auto& parts = joint.op.parts;
   for (const NodeId id : {chain.squeeze, chain.excite}) {
     const auto& node = graph.node(id);
-    ops::CompositePart part{node.op, {-static_cast<int32_t>(composite.parts.size())}};
+    ops::CompositePart part{node.op, {-static_cast<int32_t>(parts.size())}};
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      part.inputs.push_back(static_cast<int32_t>(inputs.size()));
-      inputs.push_back(node.inputs[i]);
+      part.inputs.push_back(static_cast<int32_t>(joint.inputs.size()));
+      joint.inputs.push_back(node.inputs[i]);
     }
-    composite.parts.push_back(std::move(part));
+    parts.push_back(std::move(part));
   }
-  composite.parts.push_back(
+  parts.push_back(
       {graph.node(chain.scale).op, chain.gateFirst ? std::vector<int32_t>{-3, 0} : std::vector<int32_t>{0, -3}});
-  const NodeId nodes[] = {chain.mean, chain.squeeze, chain.excite, chain.scale};
-  std::string name;
-  for (const NodeId id : nodes) name += (name.empty() ? "" : " + ") + graph.node(id).name;
-  graph::Patch patch(graph);
-  const NodeId made = patch.addNode(composite, name, inputs, nodes);
-  graph.node(made).device = graph.node(chain.scale).device;
-  if (!pays(graph, {&made, 1}, nodes)) {
-    patch.discard();
-    return false;
-  }
-  patch.replace(graph.node(chain.scale).outputs[0], graph.node(made).outputs[0]);
-  patch.commit();
-  return true;
+  return joint;
 }
 
 }  // namespace
@@ -101,7 +88,9 @@ int joinExcitation(Graph& graph, const Pays& pays) {
     if (node.op.as<ops::Pointwise>() == nullptr || node.inputs.size() != 2) continue;
     Chain chain;
     const bool found = findChain(graph, id, 0, chain) || findChain(graph, id, 1, chain);
-    if (found && replace(graph, chain, pays)) ++edits;
+    if (!found) continue;
+    const NodeId nodes[] = {chain.mean, chain.squeeze, chain.excite, chain.scale};
+    if (replaceByJoint(graph, nodes, jointOf(graph, chain), pays)) ++edits;
   }
   return edits;
 }

@@ -1,9 +1,8 @@
 // A pointwise convolution and the depthwise convolution of its result become one node: the wide tensor between them is
 // neither written nor read.
-#include "ops/op/composite.h"
 #include "ops/op/convolution.h"
+#include "passes/common/joint.h"
 #include "passes/common/match.h"
-#include "passes/composites.h"
 
 namespace tenon::passes {
 namespace {
@@ -22,31 +21,6 @@ const ops::Convolution* plainConvolution(const Graph& graph, NodeId id) {
   }
   const auto& type = graph.value(node.outputs[0]).type;
   return type.shape.size() == 4 && bits(type.dtype) == 16 ? op : nullptr;
-}
-
-bool replace(Graph& graph, NodeId first, NodeId second, const Pays& pays) {
-  const auto node = graph.node(second);
-  auto inputs = graph.node(first).inputs;
-  ops::CompositePart expand{graph.node(first).op, {}};
-  for (size_t i = 0; i < inputs.size(); ++i) expand.inputs.push_back(static_cast<int32_t>(i));
-  ops::CompositePart window{node.op, {-1}};
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    window.inputs.push_back(static_cast<int32_t>(inputs.size()));
-    inputs.push_back(node.inputs[i]);
-  }
-  const ops::Composite composite{{std::move(expand), std::move(window)}, {1}};
-  const NodeId nodes[] = {first, second};
-  graph::Patch patch(graph);
-  const NodeId made =
-      patch.addNode(composite, fmt::format("{} + {}", graph.node(first).name, node.name), inputs, nodes);
-  graph.node(made).device = node.device;
-  if (!pays(graph, {&made, 1}, nodes)) {
-    patch.discard();
-    return false;
-  }
-  patch.replace(node.outputs[0], graph.node(made).outputs[0]);
-  patch.commit();
-  return true;
 }
 
 }  // namespace
@@ -68,7 +42,8 @@ int joinExpansion(Graph& graph, const Pays& pays) {
     if (expand == nullptr || expand->groups != 1) continue;
     const auto& w = graph.value(graph.node(first).inputs[1]).constant->dims();
     if (w[2] != 1 || w[3] != 1) continue;
-    if (replace(graph, first, id, pays)) ++edits;
+    const NodeId nodes[] = {first, id};
+    if (replaceByJoint(graph, nodes, chainOf(graph, first, id), pays)) ++edits;
   }
   return edits;
 }

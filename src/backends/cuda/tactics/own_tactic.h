@@ -1,6 +1,7 @@
 // Tactics of kernels made from a file of kernels/: their records and machine code are alike.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "backends/cuda/tactics/tactic_util.h"
@@ -51,6 +52,35 @@ class OwnTacticOf : public OwnTactic {
     return op == nullptr ? compile::no("it computes {}", T::kName) : acceptsOp(*op, problem);
   }
   virtual compile::Support acceptsOp(const T&, const compile::Problem&) const { return compile::yes(); }
+};
+
+// For problems of operator T whose image, the first operand, and result are channels-last; a kernel in several shapes,
+// of which the first is taken where nothing is measured.
+template <typename T>
+class ShapedTacticOf : public OwnTacticOf<T> {
+ public:
+  ShapedTacticOf(std::string_view name, int rank) : OwnTacticOf<T>(name, Formats::kLinear, rank), rank_(rank) {}
+
+  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
+    auto candidate = compile::rowMajor(this->name(), problem);
+    candidate.inputs[0] = candidate.outputs[0] = Layout::kChannelsLast;
+    std::vector<compile::Candidate> result;
+    for (auto& shape : shapes(problem)) {
+      result.push_back(candidate);
+      result.back().variant = std::move(shape);
+    }
+    return result;
+  }
+  int rank(const compile::Problem& problem, const compile::Candidate& candidate) const override {
+    const auto all = shapes(problem);
+    return rank_ + static_cast<int>(std::find(all.begin(), all.end(), candidate.variant) - all.begin());
+  }
+
+ protected:
+  virtual std::vector<std::string> shapes(const compile::Problem& problem) const = 0;  // variants of candidates
+
+ private:
+  int rank_;
 };
 
 }  // namespace tenon::backends::cuda

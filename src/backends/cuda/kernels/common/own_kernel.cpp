@@ -10,8 +10,10 @@ std::string Types::text() const {
   return Text::write(inputs) + " " + Text::write(outputs);
 }
 
-Types Types::read(const plan::KernelRecord& record) {
-  TextReader in(record.params, "parameters of a kernel of backend cuda");
+Types Types::read(const plan::KernelRecord& record) { return parse(record.params); }
+
+Types Types::parse(std::string_view text) {
+  TextReader in(text, "parameters of a kernel of backend cuda");
   using Text = FieldText<std::vector<DataType>>;
   Types types;
   types.inputs = Text::read(in);
@@ -22,6 +24,15 @@ Types Types::read(const plan::KernelRecord& record) {
     }
   }
   return types;
+}
+
+ShapeAndTypes::ShapeAndTypes(const plan::KernelRecord& record) {
+  const std::string_view text = record.params;
+  const auto end = text.find(' ');
+  if (end == std::string_view::npos)
+    throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the shape", text);
+  shape = text.substr(0, end);
+  types = Types::parse(text.substr(end + 1));
 }
 
 }  // namespace tenon::backends::cuda

@@ -17,6 +17,14 @@ struct Types {
 
   std::string text() const;
   static Types read(const plan::KernelRecord& record);  // UserError when the text is wrong
+  static Types parse(std::string_view text);
+};
+
+// The params of a record whose kernel has a shape, too: "shape [f16,f16] [f16]".
+struct ShapeAndTypes {
+  explicit ShapeAndTypes(const plan::KernelRecord& record);  // UserError when the text is wrong
+  std::string_view shape;                                    // of the record's text
+  Types types;
 };
 
 // "X=f16" for a macro that names a type.

@@ -1,6 +1,4 @@
 // When squeeze-and-excitation is one kernel.
-#include <algorithm>
-
 #include "backends/cuda/kernels/excitation/excitation.h"
 #include "backends/cuda/tactics/own_tactic.h"
 #include "core/environment.h"
@@ -11,30 +9,14 @@ namespace {
 
 constexpr int kExcitationRank = 12;
 
-class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
+class ExcitationTactic final : public ShapedTacticOf<ops::Composite> {
  public:
-  ExcitationTactic() : OwnTacticOf("cuda.excitation", Formats::kLinear, kExcitationRank) {}
+  ExcitationTactic() : ShapedTacticOf("cuda.excitation", kExcitationRank) {}
 
-  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    auto candidate = compile::rowMajor(name(), problem);
-    candidate.inputs[0] = candidate.outputs[0] = Layout::kChannelsLast;
-    std::vector<compile::Candidate> result;
-    for (const auto& shape : shapesOf(problem)) {
-      result.push_back(candidate);
-      result.back().variant = shape.text();
-    }
-    return result;
-  }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
     record.params = fmt::format("{} {}", candidate.variant, record.params);
     return record;
-  }
-  int rank(const compile::Problem& problem, const compile::Candidate& candidate) const override {
-    const auto all = shapesOf(problem);
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const ExcitationShape& shape) { return shape.text() == candidate.variant; });
-    return kExcitationRank + static_cast<int>(found - all.begin());
   }
 
  protected:
@@ -45,10 +27,10 @@ class ExcitationTactic final : public OwnTacticOf<ops::Composite> {
     const LinearOperands operands(problem);
     return {op.shapesRefusal(operands.shapes)};
   }
-
- private:
-  static std::vector<ExcitationShape> shapesOf(const compile::Problem& problem) {
-    return excitationShapes(problem.inputs[0].dims);
+  std::vector<std::string> shapes(const compile::Problem& problem) const override {
+    std::vector<std::string> result;
+    for (const auto& shape : excitationShapes(problem.inputs[0].dims)) result.push_back(shape.text());
+    return result;
   }
 };
 

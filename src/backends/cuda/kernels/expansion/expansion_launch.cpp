@@ -11,14 +11,9 @@ constexpr size_t kPackBytes = 16;
 struct Record {
   explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
     if (!op.refusal.empty()) throw Unsupported("cuda.expansion: {}", op.refusal);
-    const auto end = record.params.find(' ');
-    if (end == std::string::npos)
-      throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the shape", record.params);
-    shape = ExpansionShape::parse(std::string_view(record.params).substr(0, end));
-    auto rest = record;
-    rest.params = record.params.substr(end + 1);
-    const auto types = Types::read(rest);
-    type = types.inputs.at(0);
+    const ShapeAndTypes params(record);
+    shape = ExpansionShape::parse(params.shape);
+    type = params.types.inputs.at(0);
     if (type != DataType::kF16 && type != DataType::kBF16)
       throw Unsupported("cuda.expansion: images of {}", name(type));
   }

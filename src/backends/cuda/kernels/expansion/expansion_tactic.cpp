@@ -1,6 +1,4 @@
 // When a pointwise and a depthwise convolution are one kernel.
-#include <algorithm>
-
 #include "backends/cuda/kernels/expansion/expansion.h"
 #include "backends/cuda/tactics/own_tactic.h"
 #include "core/environment.h"
@@ -11,20 +9,10 @@ namespace {
 
 constexpr int kExpansionRank = 12;
 
-class ExpansionTactic final : public OwnTacticOf<ops::Composite> {
+class ExpansionTactic final : public ShapedTacticOf<ops::Composite> {
  public:
-  ExpansionTactic() : OwnTacticOf("cuda.expansion", Formats::kLinear, kExpansionRank) {}
+  ExpansionTactic() : ShapedTacticOf("cuda.expansion", kExpansionRank) {}
 
-  std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    auto candidate = compile::rowMajor(name(), problem);
-    candidate.inputs[0] = candidate.outputs[0] = Layout::kChannelsLast;
-    std::vector<compile::Candidate> result;
-    for (const auto& shape : shapesOf(problem)) {
-      result.push_back(candidate);
-      result.back().variant = shape.tile();
-    }
-    return result;
-  }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
     const ExpansionOp op(problem.op);
@@ -32,12 +20,6 @@ class ExpansionTactic final : public OwnTacticOf<ops::Composite> {
     const auto& v = problem.inputs[op.secondWeights()].dims;
     record.params = fmt::format("[{},{},{},{}]{} {}", w[0], w[1], v[2], v[3], candidate.variant, record.params);
     return record;
-  }
-  int rank(const compile::Problem& problem, const compile::Candidate& candidate) const override {
-    const auto all = shapesOf(problem);
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const ExpansionShape& shape) { return shape.tile() == candidate.variant; });
-    return kExpansionRank + static_cast<int>(found - all.begin());
   }
 
  protected:
@@ -50,15 +32,16 @@ class ExpansionTactic final : public OwnTacticOf<ops::Composite> {
     for (size_t i = 1; i < op.operands(); ++i) {
       if (problem.inputs[i].constant == nullptr) return compile::no("weights that are not constant");
     }
-    if (shapesOf(problem).empty()) return compile::no("no tile has room in shared memory");
+    if (shapes(problem).empty()) return compile::no("no tile has room in shared memory");
     return {};
   }
-
- private:
-  static std::vector<ExpansionShape> shapesOf(const compile::Problem& problem) {
+  std::vector<std::string> shapes(const compile::Problem& problem) const override {
     const ExpansionOp op(problem.op);
-    return expansionShapes(op, problem.outputs[0].dims, problem.inputs[1].dims,
-                           problem.inputs[op.secondWeights()].dims);
+    std::vector<std::string> result;
+    for (const auto& shape :
+         expansionShapes(op, problem.outputs[0].dims, problem.inputs[1].dims, problem.inputs[op.secondWeights()].dims))
+      result.push_back(shape.tile());
+    return result;
   }
 };
 

@@ -19,19 +19,14 @@ constexpr size_t kPackBytes = 16;
 struct Record {
   explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
     if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
-    const auto end = record.params.find(' ');
-    if (end == std::string::npos)
-      throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the extents of the weights",
-                      record.params);
-    TextReader in(std::string_view(record.params).substr(0, end), "parameters of a kernel of backend cuda");
+    const ShapeAndTypes params(record);
+    TextReader in(params.shape, "parameters of a kernel of backend cuda");
     for (int axis = 0; axis < 4; ++axis) {
       in.expect(axis == 0 ? "[" : ",");
       w.push(in.integer());
     }
     in.expect("]");
-    auto rest = record;
-    rest.params = record.params.substr(end + 1);
-    types = Types::read(rest);
+    types = params.types;
     checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(),
               "parameters of a kernel of backend cuda: '{}' are wrong types for {}", record.params, record.op);
   }

@@ -16,26 +16,20 @@ size_t bytesOfPart(DataType type) { return static_cast<size_t>(bits(type)); }  /
 // Parameters are "[K,C,group]kinds types".
 struct Record {
   explicit Record(const plan::KernelRecord& record) : op(descriptionOf<ops::Convolution>(record)) {
-    const auto& params = record.params;
-    const auto bracket = params.find(']');
-    const auto end = params.find(' ');
-    if (bracket == std::string::npos || end == std::string::npos || end < bracket) {
-      throw UserError("parameters of a kernel of backend cuda: '{}' has no types after the tile parameters", params);
-    }
-    TextReader in(std::string_view(params).substr(0, bracket), "parameters of a kernel of backend cuda");
+    const ShapeAndTypes params(record);
+    TextReader in(params.shape, "parameters of a kernel of backend cuda");
     in.expect("[");
     outputs = in.integer();
     in.expect(",");
     inputs = in.integer();
     in.expect(",");
     group = in.integer();
-    kinds = params.substr(bracket + 1, end - bracket - 1);
-    auto rest = record;
-    rest.params = params.substr(end + 1);
-    types = Types::read(rest);
+    in.expect("]");
+    kinds = params.shape.substr(in.position());
+    types = params.types;
     if (types.outputs.size() != 1 || types.inputs.size() != (op.hasBias ? 3u : 2u) + kinds.size() ||
         kinds.find_first_not_of("wcs") != std::string::npos) {
-      throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a convolution", params);
+      throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a convolution", record.params);
     }
   }
   NarrowForm form() const {
