@@ -16,13 +16,6 @@ using Ints64 = std::vector<int64_t>;
 
 constexpr int32_t kInt64 = 7, kBool = 9;
 
-inline void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(5);
-  *attribute->mutable_g() = inner.graph();
-}
-
 // Runs with `inputs` (addresses in the order of the model's inputs), one float output of the given size. Open extents
 // of inputs are `extent`, of 1 to `most`.
 inline Floats run(const ModelMaker& maker, const std::vector<const void*>& inputs, size_t size, int64_t extent = 0,
@@ -67,11 +60,6 @@ inline Floats run(const ModelMaker& maker, const std::vector<const void*>& input
   EXPECT_TRUE(context->setTensorAddress(engine->getIOTensorName(static_cast<int32_t>(inputs.size())), y.data()));
   EXPECT_TRUE(context->enqueueV3(nullptr)) << bench.logger.text;
   return y;
-}
-
-inline std::string refusal(const ModelMaker& maker) {
-  NetworkBench bench;
-  return bench.parse(maker) ? "accepted" : bench.errors();
 }
 
 }  // namespace tenon::parsers::onnx

@@ -3,6 +3,7 @@
 
 #include <NvInfer.h>
 #include <NvOnnxParser.h>
+#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -49,5 +50,19 @@ struct NetworkBench {
   std::unique_ptr<Parser> parser;  // destroyed after the network: the network points to its weights
   std::unique_ptr<nvinfer1::INetworkDefinition> network;
 };
+
+inline void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
+  auto* attribute = node.add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(5);
+  *attribute->mutable_g() = inner.graph();
+}
+
+// What the parser and the network say to a model that the parser refuses.
+inline std::string refusal(const ModelMaker& maker) {
+  NetworkBench bench;
+  EXPECT_FALSE(bench.parse(maker));
+  return bench.errors() + bench.logger.text;
+}
 
 }  // namespace tenon::parsers::onnx

@@ -73,11 +73,4 @@ inline void expectNear(const Reals& got, const std::vector<double>& expected, do
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << "at " << i;
 }
 
-// What the parser and the network say to a model that the parser refuses.
-inline std::string refusal(const ModelMaker& maker) {
-  NetworkBench bench;
-  EXPECT_FALSE(bench.parse(maker));
-  return bench.errors() + bench.logger.text;
-}
-
 }  // namespace tenon::parsers::onnx

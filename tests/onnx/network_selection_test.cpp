@@ -286,13 +286,6 @@ TEST(NonZero, ManySizesMayAllBeSmall) {
   }
 }
 
-void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(5);
-  *attribute->mutable_g() = inner.graph();
-}
-
 // As exporters write the suppression of boxes that may be none: nothing for nothing, else what is found.
 TEST(NonMaxSuppression, InTheBranchOfAnIf) {
   ModelMaker maker;

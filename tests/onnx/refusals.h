@@ -38,11 +38,4 @@ inline pb::NodeProto& withList(ModelMaker& maker, pb::NodeProto& node, const Int
   return node;
 }
 
-inline void setGraph(pb::NodeProto& node, const std::string& name, ModelMaker& inner) {
-  auto* attribute = node.add_attribute();
-  attribute->set_name(name);
-  attribute->set_type(5);
-  *attribute->mutable_g() = inner.graph();
-}
-
 }  // namespace tenon::parsers::onnx
