@@ -65,6 +65,44 @@ TEST(PadChannels, OfPicks) {
       "convolution concat_gather convolution", onCuda());
 }
 
+// Halves of 36 channels, of which one gates the other.
+TEST(PadChannels, ThroughSlicesAndScalarWork) {
+  const std::string gated =
+      "input %x : f16[2,8,5,4]\nconst %u : f16[36,8,1,1] = random(1)\nconst %v : f16[36,1,3,3] = random(2)\nconst %s : f16[18,1,1] = random(3)\n"
+      "const %w : f16[9,18,1,1] = random(4)\n%b : f16[2,36,5,4] = convolution(%x, %u) \"into\"\n"
+      "%c : f16[2,36,5,4] = convolution{prePadding=[1,1] postPadding=[1,1] groups=36}(%b, %v) \"wide\"\n"
+      "%d : f16[2,18,5,4] = slice{start=[0,0,0,0] size=[2,18,5,4]}(%c) \"half\"\n"
+      "%e : f16[2,18,5,4] = slice{start=[0,18,0,0] size=[2,18,5,4]}(%c) \"gate\"\n"
+      "%f : f16[2,18,5,4] = pointwise{expr=\"tanh(x0);mul(t0,x1);mul(t1,x2)\"}(%d, %e, %s) \"gated\"\n"
+      "%y : f16[2,9,5,4] = convolution(%f, %w) \"narrow\"\noutput %y\n";
+  const auto graph = expectPass("pad_channels", gated,
+                                "convolution convolution concat_gather concat_gather pointwise convolution", onCuda());
+  EXPECT_EQ(channelsIn(graph, 0), 40);
+  EXPECT_EQ(channelsIn(graph, 4), 24);
+  // What reads the gated halves otherwise keeps them, and slices read the first of more channels.
+  const auto kept =
+      expectPass("pad_channels", gated + "%z : f16[2,18,5,4] = softmax{axis=1}(%f) \"reader\"\noutput %z\n",
+                 "convolution convolution slice slice pointwise convolution softmax", onCuda());
+  EXPECT_EQ(channelsIn(kept, 1), 40);
+}
+
+// A residual sum in an epilogue has as many channels as what it is added to.
+TEST(PadChannels, ResidualSums) {
+  const std::string text =
+      "input %x : f16[2,8,5,4]\nconst %u : f16[18,8,1,1] = random(1)\nconst %v : f16[18,18,3,3] = random(2)\nconst %w : f16[9,18,1,1] = random(3)\n"
+      "%b : f16[2,18,5,4] = convolution(%x, %u) \"first\"\n"
+      "%c : f16[2,18,5,4] = convolution{prePadding=[1,1] postPadding=[1,1] epilogue=\"add(x0,x1)\"}(%b, %v, %a) \"second\"\n"
+      "%y : f16[2,9,5,4] = convolution(%c, %w) \"last\"\noutput %y\n";
+  auto other = text;
+  other.replace(other.find("%v, %a"), 6, "%v, %x2");
+  const std::string all = "convolution convolution convolution";
+  EXPECT_EQ(channelsIn(expectPass("pad_channels", "input %x2 : f16[2,18,5,4]\n" + other, all, onCuda()), 1), 18);
+  auto own = text;
+  own.replace(own.find("%v, %a"), 6, "%v, %d");
+  own.insert(own.find("%c :"), "%d : f16[2,18,5,4] = convolution(%x, %u) \"side\"\n");
+  EXPECT_EQ(channelsIn(expectPass("pad_channels", own, all + " convolution", onCuda()), 2), 24);
+}
+
 // A clip makes an infinity finite: no channel that was added may make it NaN.
 TEST(PadChannels, InfinitiesStay) {
   auto text = bottleneck("f16", 18);

@@ -11,6 +11,7 @@
 #include "ops/op/convolution.h"
 #include "ops/op/gather.h"
 #include "ops/op/pointwise.h"
+#include "ops/op/slice.h"
 
 namespace tenon::passes {
 namespace {
@@ -29,7 +30,18 @@ bool isDepthwise(const Graph& graph, const graph::Node& node) {
   return x[1].isConstant(op->groups) && y[1].isConstant(op->groups);
 }
 
-// Whether channels of the operands can be repeated, whatever the convolution's other operands are.
+// Whether a slice takes neighbouring channels, and everything of them.
+bool takesChannels(const ops::Slice& slice, const Shape& in) {
+  if (slice.mode != ops::SliceMode::kStrict || !slice.start[1].isConstant() || !slice.size[1].isConstant())
+    return false;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!slice.stride.empty() && !slice.stride[i].isConstant(1)) return false;
+    if (i != 1 && !(slice.start[i].isConstant(0) && slice.size[i] == in[i])) return false;
+  }
+  return true;
+}
+
+// Whether channels of the node's operands can be repeated.
 bool isKnown(const Graph& graph, const graph::Node& node, const Options& options) {
   const auto constant = [&](size_t input) {
     const auto& given = graph.value(node.inputs[input]).constant;
@@ -37,28 +49,42 @@ bool isKnown(const Graph& graph, const graph::Node& node, const Options& options
   };
   if (node.op.as<ops::ConcatGather>() != nullptr)
     return node.op.as<ops::ConcatGather>()->axis == 1 && constant(ops::ConcatGather::kIndices);
+  if (const auto* slice = node.op.as<ops::Slice>())
+    return takesChannels(*slice, graph.value(node.inputs[0]).type.shape);
+  if (node.op.as<ops::Pointwise>() != nullptr) return true;
   const auto* op = node.op.as<ops::Convolution>();
-  return op != nullptr && constant(1) && (op->groups == 1 || isDepthwise(graph, node));
+  return op != nullptr && constant(1) && (op->groups == 1 || isDepthwise(graph, node)) &&
+         std::count(node.inputs.begin(), node.inputs.end(), node.inputs[0]) == 1;
 }
 
-// Whether the node can give some of its channels twice.
+// The operands whose channels belong together with those of the result.
+std::vector<ValueId> operandsOf(const Graph& graph, const graph::Node& node) {
+  const bool convolves = node.op.as<ops::Convolution>() != nullptr;
+  if (!convolves && node.op.as<ops::Pointwise>() == nullptr) return {};
+  const auto begin = node.inputs.begin() + (convolves ? 2 : 0);
+  std::vector<ValueId> result(begin, node.inputs.end());
+  if (convolves && isDepthwise(graph, node)) result.push_back(node.inputs[0]);
+  return result;
+}
+
+// Whether the node can give some of its channels twice, where its operands do.
 bool givesMore(const Graph& graph, const graph::Node& node, const Options& options) {
   if (!isKnown(graph, node, options)) return false;
-  if (node.op.as<ops::Convolution>() == nullptr) return true;
   const Shape& shape = graph.value(node.outputs[0]).type.shape;
-  return std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId input) {
-    const auto& constant = graph.value(input).constant;
-    const bool isBias = constant != nullptr && input == node.inputs[std::min<size_t>(2, node.inputs.size() - 1)];
-    return constant != nullptr &&
-           (input == node.inputs[1] || constant->count() == 1 || isBias || variesAlong(constant->dims(), shape, 1));
+  const auto* op = node.op.as<ops::Convolution>();
+  const auto operands = operandsOf(graph, node);
+  return std::all_of(operands.begin(), operands.end(), [&](ValueId operand) {
+    const auto& value = graph.value(operand);
+    if (value.constant == nullptr) return value.type.rank() == 4 && value.type.shape[1] == shape[1];
+    const bool isBias = op != nullptr && op->hasBias && operand == node.inputs[2];
+    return value.constant->count() == 1 || isBias || variesAlong(value.constant->dims(), shape, 1);
   });
 }
 
 bool takesMore(const Graph& graph, const graph::Use& use, const Options& options) {
   const auto& node = graph.node(use.node);
-  if (!isKnown(graph, node, options)) return false;
-  if (node.op.as<ops::ConcatGather>() != nullptr) return use.input != ops::ConcatGather::kIndices;
-  return use.input == 0 && std::count(node.inputs.begin(), node.inputs.end(), node.inputs[0]) == 1;
+  if (node.op.as<ops::ConcatGather>() != nullptr && use.input == ops::ConcatGather::kIndices) return false;
+  return isKnown(graph, node, options);
 }
 
 bool isWorthIt(const Graph& graph, ValueId id, const Options& options) {
@@ -71,13 +97,26 @@ bool isWorthIt(const Graph& graph, ValueId id, const Options& options) {
   if (channels < kLeastChannels || channels % kPack == 0) return false;
   if (!givesMore(graph, graph.node(value.producer), options)) return false;
   const auto& uses = graph.uses(id);
-  const auto convolves = [&](NodeId node) { return graph.node(node).op.as<ops::Convolution>() != nullptr; };
-  return (convolves(value.producer) ||
-          std::any_of(uses.begin(), uses.end(), [&](const graph::Use& use) { return convolves(use.node); })) &&
-         std::all_of(uses.begin(), uses.end(), [&](const graph::Use& use) { return takesMore(graph, use, options); });
+  return std::all_of(uses.begin(), uses.end(), [&](const graph::Use& use) { return takesMore(graph, use, options); });
 }
 
-// The values whose channels become more: what a depthwise convolution reads and gives belongs together.
+bool isByConvolution(const Graph& graph, ValueId id) {
+  const auto convolves = [&](NodeId node) { return graph.node(node).op.as<ops::Convolution>() != nullptr; };
+  const auto& uses = graph.uses(id);
+  return convolves(graph.value(id).producer) ||
+         std::any_of(uses.begin(), uses.end(), [&](const graph::Use& use) { return convolves(use.node); });
+}
+
+// The values whose channels a node brings together.
+std::vector<ValueId> togetherAt(const Graph& graph, const graph::Node& node) {
+  auto result = operandsOf(graph, node);
+  if (result.empty()) return result;
+  std::erase_if(result, [&](ValueId value) { return graph.value(value).constant != nullptr; });
+  result.push_back(node.outputs[0]);
+  return result;
+}
+
+// The values whose channels become more: what scalar work and depthwise convolutions read and give belongs together.
 std::set<ValueId> valuesOf(const Graph& graph, const Options& options) {
   std::set<ValueId> result;
   for (const NodeId id : graph.order()) {
@@ -88,12 +127,31 @@ std::set<ValueId> valuesOf(const Graph& graph, const Options& options) {
   for (bool isDone = false; !isDone;) {
     isDone = true;
     for (const NodeId id : graph.order()) {
-      const auto& node = graph.node(id);
-      if (!isDepthwise(graph, node) || result.contains(node.inputs[0]) == result.contains(node.outputs[0])) continue;
-      result.erase(node.inputs[0]);
-      result.erase(node.outputs[0]);
+      const auto together = togetherAt(graph, graph.node(id));
+      const auto isOne = [&](ValueId value) { return result.contains(value); };
+      if (std::none_of(together.begin(), together.end(), isOne) || std::all_of(together.begin(), together.end(), isOne))
+        continue;
+      for (const ValueId value : together) result.erase(value);
       isDone = false;
     }
+  }
+  return result;
+}
+
+// Those of them that a convolution gives or reads, and what belongs together with such.
+std::set<ValueId> worthwhile(const Graph& graph, const std::set<ValueId>& values) {
+  std::set<ValueId> result;
+  for (const ValueId value : values) {
+    if (isByConvolution(graph, value)) result.insert(value);
+  }
+  for (bool isDone = false; !isDone;) {
+    const size_t before = result.size();
+    for (const NodeId id : graph.order()) {
+      const auto together = togetherAt(graph, graph.node(id));
+      if (std::any_of(together.begin(), together.end(), [&](ValueId value) { return result.contains(value); }))
+        result.insert(together.begin(), together.end());
+    }
+    isDone = result.size() == before;
   }
   return result;
 }
@@ -118,7 +176,10 @@ class Padder {
           std::none_of(node.outputs.begin(), node.outputs.end(), isOne))
         continue;
       ++edits;
-      const ValueId result = node.op.as<ops::Convolution>() != nullptr ? convolution(id) : gather(id);
+      const ValueId result = node.op.as<ops::Convolution>() != nullptr    ? convolution(id)
+                             : node.op.as<ops::ConcatGather>() != nullptr ? gather(id)
+                             : node.op.as<ops::Pointwise>() != nullptr    ? pointwise(id)
+                                                                          : slice(id);
       if (isOne(node.outputs[0])) {
         more_[node.outputs[0]] = result;
       } else {
@@ -164,17 +225,40 @@ class Padder {
     if (values_.contains(y)) {
       weights = repeated(weights, y, 0);
       if (op.groups != 1) op.groups = paddedOf(graph_, y);
-      for (size_t i = 2; i < inputs.size(); ++i) {
-        const auto given = graph_.value(inputs[i]).constant;
-        if (given->count() == 1) continue;
-        int axis = 0;
-        while (given->dims()[axis] == 1) ++axis;
-        inputs[i] = patch_.addConstant(repeated(given, y, axis), graph_.value(inputs[i]).name + "_repeated");
-      }
+      for (size_t i = 2; i < inputs.size(); ++i) inputs[i] = operand(inputs[i], y);
     }
     inputs[1] = patch_.addConstant(weights, graph_.value(inputs[1]).name + "_repeated");
     const NodeId from[] = {id};
     return patch_.add(std::move(op), node.name, std::move(inputs), from);
+  }
+
+  // Of scalar work whose result is y.
+  ValueId operand(ValueId given, ValueId y) {
+    const auto constant = graph_.value(given).constant;
+    if (constant == nullptr) return more_.at(given);
+    if (constant->count() == 1) return given;
+    int axis = 0;
+    while (constant->dims()[axis] == 1) ++axis;
+    return patch_.addConstant(repeated(constant, y, axis), graph_.value(given).name + "_repeated");
+  }
+
+  ValueId pointwise(NodeId id) {
+    const auto node = graph_.node(id);
+    auto inputs = node.inputs;
+    for (auto& input : inputs) input = operand(input, node.outputs[0]);
+    const NodeId from[] = {id};
+    return patch_.add(node.op, node.name, std::move(inputs), from);
+  }
+
+  ValueId slice(NodeId id) {
+    const auto node = graph_.node(id);
+    const ValueId x = values_.contains(node.inputs[0]) ? more_.at(node.inputs[0]) : node.inputs[0];
+    const NodeId from[] = {id};
+    if (!values_.contains(node.outputs[0])) return patch_.add(node.op, node.name, {x}, from);
+    auto indices = sources(node.outputs[0]);
+    for (auto& index : indices) index += node.op.as<ops::Slice>()->start[1].constant();
+    const ValueId table = patch_.addConstant(tableOf(indices), node.name + "_picks");
+    return patch_.add(ops::ConcatGather{1}, node.name, {x, table}, from);
   }
 
   ValueId gather(NodeId id) {
@@ -215,7 +299,7 @@ class Padder {
 }  // namespace
 
 int pass_pad_channels(Graph& graph, const Options& options) {
-  auto values = valuesOf(graph, options);
+  auto values = worthwhile(graph, valuesOf(graph, options));
   return values.empty() ? 0 : Padder(graph, std::move(values)).run();
 }
 
