@@ -38,7 +38,7 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
-    {PASS(fold_shuffle), When::kAlways, On::kCpu},      // needs the reshapes around a transpose as the network has them
+    {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers
     {PASS(widen_halves), When::kAlways, On::kCpu},           // before others join what they would round
@@ -76,7 +76,10 @@ constexpr Pass kPipeline[] = {
     {PASS(align_products), When::kAlways, On::kGpu},  // weights are as they stay
     {PASS(fold_constants), When::kAlways, On::kAll},  // what the folds left behind
     {PASS(optimize_regions), When::kLast, On::kAll},  // once what they read is as it stays
+    {PASS(image_rows), When::kLast, On::kGpu},        // once no pass looks for rows in the form that networks have
     {PASS(fuse_prologue), When::kLast, On::kAll},     // hides what it joins from the others, as does ...
+    {PASS(fuse_gather), When::kLast, On::kGpu},       // ... what is picked of several tensors, ...
+    {PASS(pad_channels), When::kLast, On::kGpu},      // ... channels that it gives and reads anyway, ...
     {PASS(fuse_concat), When::kLast, On::kGpu},       // ... what copies parts anyway, ...
     {PASS(fuse_swap), When::kLast, On::kGpu},         // ... what is read in another order, ...
     {PASS(gather_rows), When::kLast, On::kGpu},   // ... tables in place of movement that others see through, and ...

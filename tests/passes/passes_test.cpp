@@ -259,6 +259,18 @@ TEST(FusePointwise, WhatIsCheapIsComputedAgainWhereItBroadcasts) {
   expectPass("fuse_pointwise", chain("exp(x0)"), "pointwise pointwise");
 }
 
+TEST(FusePointwise, ReadsWhatIsRepeatedAsItWas) {
+  const std::string body =
+      "input %x : f32[3,1]\ninput %y : f32[3,5]\n%e : f32[3,5] = slice{start=[0,0] size=[3,5] stride=[1,0]}(%x) \"expand\"\n";
+  expectPass("fuse_pointwise", body + "%z : f32[3,5] = pointwise{expr=\"div(x1,x0)\"}(%e, %y) \"p\"\noutput %z\n",
+             "pointwise");
+  expectPass("fuse_pointwise", body + "%z : f32[3,5] = pointwise{expr=\"exp(x0)\"}(%e) \"p\"\noutput %z\n",
+             "slice pointwise");
+  expectPass("fuse_pointwise",
+             body + "%z : f32[3,5] = pointwise{expr=\"div(x1,x0)\"}(%e, %y) \"p\"\noutput %z\noutput %e\n",
+             "slice pointwise");
+}
+
 TEST(FusePointwise, LongChainsAreCutWhereKernelsHaveNoMoreRoom) {
   std::string body = "input %v0 : f32[4]\n";
   for (int i = 0; i < 60; ++i) {

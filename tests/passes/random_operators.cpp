@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/op/attention.h"
+#include "ops/op/concat_gather.h"
 #include "ops/op/concat_pointwise.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
@@ -115,6 +116,12 @@ void Generator::anyScalar(ValueId x) {
     constexpr ops::ReduceOp kOps[] = {ops::ReduceOp::kSum, ops::ReduceOp::kMax, ops::ReduceOp::kAvg};
     if (rank > 0) put(ops::PointwiseReduce{expr, kOps[pick(3)], {pick(rank)}, true}, {x, last_});
     if (rank > 0) put(ops::ConcatPointwise{-1, 2, ops::parseScalarExpr("mul(x0,0.5);tanh(t0)")}, {x, x});
+    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() > 0) {
+      const int64_t both = 2 * shape(last_).back().constant();
+      HostTensor picks(DataType::kI32, {1 + pick(5)});
+      for (int64_t i = 0; i < picks.view().count(); ++i) picks.view().storeInt(i, pick(2 * both) - both);
+      put(ops::ConcatGather{-1}, {last_, graph_.addConstant(graph::Constant::own(std::move(picks))), last_});
+    }
     if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
       put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
     return;

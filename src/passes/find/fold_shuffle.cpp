@@ -1,4 +1,5 @@
-// Recognises reshape, transpose, reshape over channels.
+// Recognises reshape, transpose, reshape over channels. On GPUs only of images: what looks like it in other tensors may
+// be windows or heads, which other passes and one transpose serve as well.
 #include "passes/common/pass.h"
 
 #include "ops/op/gather.h"
@@ -26,7 +27,7 @@ bool swapsAxesOneAndTwo(const ops::Transpose& transpose) {
   return true;
 }
 
-bool foldOne(Graph& graph, NodeId id) {
+bool foldOne(Graph& graph, NodeId id, const Options& options) {
   if (graph.node(id).op.as<ops::Reshape>() == nullptr) return false;
   const NodeId middle = before<ops::Transpose>(graph, id);
   if (middle == graph::kNone || !swapsAxesOneAndTwo(*graph.node(middle).op.as<ops::Transpose>())) return false;
@@ -37,6 +38,7 @@ bool foldOne(Graph& graph, NodeId id) {
   const Shape shape = graph.value(input).type.shape;
   const Shape split = graph.value(graph.node(first).outputs[0]).type.shape;
   if (shape != graph.value(output).type.shape || split.size() != shape.size() + 1) return false;
+  if (factsOf(options.device).kind == DeviceKind::kGpu && shape.size() < 4) return false;
   if (!(split[0] == shape[0]) || !split[1].isConstant() || !split[2].isConstant() || !shape[1].isConstant())
     return false;
   for (size_t axis = 2; axis < shape.size(); ++axis) {
@@ -59,8 +61,8 @@ bool foldOne(Graph& graph, NodeId id) {
 
 }  // namespace
 
-int pass_fold_shuffle(Graph& graph, const Options&) {
-  return editOnce(graph, [&](NodeId id) { return foldOne(graph, id); });
+int pass_fold_shuffle(Graph& graph, const Options& options) {
+  return editOnce(graph, [&](NodeId id) { return foldOne(graph, id, options); });
 }
 
 }  // namespace tenon::passes

@@ -1,4 +1,6 @@
-// A pointwise node joins the only pointwise node that reads it.
+// A pointwise node joins the only pointwise node that reads it, and reads what is only repeated as it was: p(expand(x),
+// y)
+// => p(x, y).
 #include "passes/common/fuse.h"
 #include "passes/common/pass.h"
 
@@ -6,6 +8,7 @@
 
 #include "ops/op/pointwise.h"
 #include "ops/scalar_facts.h"
+#include "passes/common/stretch.h"
 
 namespace tenon::passes {
 namespace {
@@ -59,12 +62,32 @@ bool fuse(Graph& graph, NodeId id, const graph::Use& use) {
   return true;
 }
 
+// Pointwise nodes broadcast their operands; one of them must still have the shape of the result.
+bool dropStretch(Graph& graph, NodeId id) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Pointwise>() == nullptr) return false;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId source = unstretched(graph, node.inputs[i]);
+    if (source == node.inputs[i]) continue;
+    auto inputs = node.inputs;
+    inputs[i] = source;
+    const auto narrowed = node.op.infer(node.name, graph.inputTypes(inputs));
+    if (!(narrowed[0].shape == graph.value(node.outputs[0]).type.shape)) continue;
+    graph::Patch patch(graph);
+    patch.replaceUse({id, static_cast<int>(i)}, source);
+    patch.commit();
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int pass_fuse_pointwise(Graph& graph, const Options&) {
-  return mergePairs(
-      graph, [](const ops::Operator& op) { return op.as<ops::Pointwise>() != nullptr; },
-      [&](NodeId id, const graph::Use& use) { return fuse(graph, id, use); });
+  const int narrowed = editUntilDone(graph, [&](NodeId id) { return dropStretch(graph, id); });
+  return narrowed + mergePairs(
+                        graph, [](const ops::Operator& op) { return op.as<ops::Pointwise>() != nullptr; },
+                        [&](NodeId id, const graph::Use& use) { return fuse(graph, id, use); });
 }
 
 }  // namespace tenon::passes

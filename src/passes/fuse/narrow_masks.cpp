@@ -9,6 +9,7 @@
 #include "ops/op/attention.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/slice.h"
+#include "passes/common/stretch.h"
 
 namespace tenon::passes {
 namespace {
@@ -20,22 +21,6 @@ bool isUniform(const graph::Constant& constant) {
   const size_t size = view.bytes() / count;
   const auto* bytes = static_cast<const std::byte*>(view.data);
   return std::memcmp(bytes, bytes + size, view.bytes() - size) == 0;
-}
-
-// The tensor that a slice only repeats along axes of one element; the value itself where none does.
-ValueId unstretched(const Graph& graph, ValueId value) {
-  const auto* slice = producerOp<ops::Slice>(graph, value);
-  if (slice == nullptr || slice->stride.empty() || slice->mode != ops::SliceMode::kStrict ||
-      graph.value(value).constraints != graph::Constraints{})
-    return value;
-  const ValueId source = graph.node(graph.value(value).producer).inputs[0];
-  const Shape& shape = graph.value(source).type.shape;
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    const bool repeats = slice->stride[axis].isConstant(0) && shape[axis].isConstant(1);
-    const bool whole = slice->stride[axis].isConstant(1) && slice->size[axis] == shape[axis];
-    if (!slice->start[axis].isConstant(0) || (!repeats && !whole)) return value;
-  }
-  return unstretched(graph, source);
 }
 
 // Attention reads the mask itself.

@@ -91,6 +91,44 @@ KERNEL(tenon_softmax_packs_1, SoftmaxParameters) { softmaxPacks<1>(p); }
 KERNEL(tenon_softmax_packs_2, SoftmaxParameters) { softmaxPacks<2>(p); }
 KERNEL(tenon_softmax_packs_4, SoftmaxParameters) { softmaxPacks<4>(p); }
 
+// Lines of up to 16 packs, several of them in a warp: kLanes threads, a power of two, for each.
+template <int kLanes>
+__device__ void softmaxShort(const SoftmaxParameters& p) {
+  const i64 line = globalIndex() / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  const bool has = line < p.lines.count && lane < (int)(p.extent / kPack);
+  const i64 at = line < p.lines.count ? lineOffset(p, line) / kPack + lane : 0;
+  Pack<X, kPack> stored;
+  if (has) stored = ((const Pack<X, kPack>*)p.x)[at];
+  float value[kPack];
+  float highest = -infinity();
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) {
+    value[j] = has ? Element<X>::load(stored.e[j]) : -infinity();
+    highest = value[j] > highest ? value[j] : highest;
+  }
+#pragma unroll
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) highest = fmaxf(highest, shuffleXor(highest, mask));
+  float sum = 0;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) {
+    value[j] = has ? expf(value[j] - highest) : 0.f;
+    sum += value[j];
+  }
+#pragma unroll
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) sum += shuffleXor(sum, mask);
+  if (!has) return;
+  const float scale = 1.f / sum;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) stored.e[j] = Element<X>::store(value[j] * scale);
+  ((Pack<X, kPack>*)p.y)[at] = stored;
+}
+KERNEL(tenon_softmax_short_1, SoftmaxParameters) { softmaxShort<1>(p); }
+KERNEL(tenon_softmax_short_2, SoftmaxParameters) { softmaxShort<2>(p); }
+KERNEL(tenon_softmax_short_4, SoftmaxParameters) { softmaxShort<4>(p); }
+KERNEL(tenon_softmax_short_8, SoftmaxParameters) { softmaxShort<8>(p); }
+KERNEL(tenon_softmax_short_16, SoftmaxParameters) { softmaxShort<16>(p); }
+
 struct Highest {  // a NaN shows in the sum
   __device__ float operator()(float a, float b) const { return b > a ? b : a; }
 };

@@ -1,6 +1,8 @@
 // Softmax: lines by warps, blocks or threads, as long and as close as they are.
 #include "ops/op/softmax.h"
 
+#include <bit>
+
 #include "backends/cuda/kernels/common/axes.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/normalization/normalization_parameters.h"
@@ -53,7 +55,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       if (packedThreads_ > 32) {
         launchGrid(packed_, static_cast<unsigned>(lines), 1, 1, packedThreads_, &parameters_, arguments.stream);
       } else {
-        launchThreads(packed_, lines * 32, &parameters_, arguments.stream, blockSize(lines * 32, 32));
+        launchThreads(packed_, lines * lanes_, &parameters_, arguments.stream, blockSize(lines * lanes_, 32));
       }
       return;
     }
@@ -71,7 +73,11 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const int64_t perLane = (parameters_.extent / pack + 31) / 32;
     constexpr int64_t kMost = 4;  // packs of a thread
     packedThreads_ = 32;
-    if (perLane <= kMost) {
+    lanes_ = 32;
+    if (parameters_.extent <= 16 * pack && parameters_.extent > 0) {
+      lanes_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(parameters_.extent / pack)));
+      packed_ = module_.function(fmt::format("tenon_softmax_short_{}", lanes_));
+    } else if (perLane <= kMost) {
       packed_ = module_.function(fmt::format("tenon_softmax_packs_{}", perLane <= 1 ? 1 : perLane <= 2 ? 2 : 4));
     } else if (perLane <= 32 * kMost) {
       packed_ = module_.function("tenon_softmax_block_packs");
@@ -83,7 +89,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   const Module& module_;
   CUfunction function_ = nullptr;
   CUfunction packed_ = nullptr;
-  unsigned packedThreads_ = 32;
+  unsigned packedThreads_ = 32;  // of a line, where it is a block's
+  int64_t lanes_ = 32;           // of a line, in a warp
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;
@@ -92,6 +99,6 @@ class SoftmaxInstance final : public runtime::KernelInstance {
 
 }  // namespace
 
-KernelRow kernelRow_softmax() { return ownRow<ops::Softmax, SoftmaxInstance>("softmax"); }
+KernelRow kernelRow_softmax() { return ownRow<ops::Softmax, SoftmaxInstance>("softmax", 2); }
 
 }  // namespace tenon::backends::cuda

@@ -4,9 +4,18 @@
 #include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
+namespace {
+
+class SoftmaxTactic final : public OwnTacticOf<ops::Softmax> {
+ public:
+  SoftmaxTactic() : OwnTacticOf("cuda.softmax", Formats::kAlsoChannelsLast, 10) {}
+  int version() const override { return 2; }
+};
+
+}  // namespace
 
 const compile::Tactic& tactic_softmax() {
-  static const OwnTacticOf<ops::Softmax> kTactic("cuda.softmax", Formats::kAlsoChannelsLast, 10);
+  static const SoftmaxTactic kTactic;
   return kTactic;
 }
 
