@@ -14,6 +14,7 @@
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
 #include "ops/op/slice.h"
+#include "ops/op/sliced_pointwise.h"
 #include "ops/op/softmax.h"
 #include "ops/op/swapped_pointwise.h"
 #include "ops/op/topk.h"
@@ -115,6 +116,12 @@ void Generator::anyScalar(ValueId x) {
     constexpr ops::ReduceOp kOps[] = {ops::ReduceOp::kSum, ops::ReduceOp::kMax, ops::ReduceOp::kAvg};
     if (rank > 0) put(ops::PointwiseReduce{expr, kOps[pick(3)], {pick(rank)}, true}, {x, last_});
     if (rank > 0) put(ops::ConcatPointwise{-1, 2, ops::parseScalarExpr("mul(x0,0.5);tanh(t0)")}, {x, x});
+    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
+      put(ops::SlicedPointwise{-1,
+                               shape(last_).back().constant() / 2,
+                               {0, shape(last_).back().constant() / 2},
+                               ops::parseScalarExpr("tanh(x0);sub(x1,t0)")},
+          {last_, last_});
     if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
       put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
     return;

@@ -21,8 +21,8 @@ void SlicedPointwise::infer(InferContext& context) const {
       Extent& extent = type.shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
       const bool fits = !extent.isConstant() || !size.isConstant() ||
                         (size.constant() >= 0 && starts[i] + size.constant() <= extent.constant());
-      context.check(fits, "elements {} to {} of axis {} of input {}, which has {}", starts[i], (size + Extent(starts[i])).text(),
-                    axis, i, extent.text());
+      context.check(fits, "elements {} to {} of axis {} of input {}, which has {}", starts[i],
+                    (size + Extent(starts[i])).text(), axis, i, extent.text());
       extent = size;
       slices.push_back(type.shape);
     }

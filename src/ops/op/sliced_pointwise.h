@@ -17,9 +17,9 @@ struct SlicedPointwise {
   Extent size = 1;              // the output's extent of the axis
   std::vector<int64_t> starts;  // by input; -1: not sliced
   ScalarExpr expr;
-  static constexpr auto fields = std::tuple{field("axis", &SlicedPointwise::axis), field("size", &SlicedPointwise::size),
-                                            field("starts", &SlicedPointwise::starts),
-                                            field("expr", &SlicedPointwise::expr)};
+  static constexpr auto fields =
+      std::tuple{field("axis", &SlicedPointwise::axis), field("size", &SlicedPointwise::size),
+                 field("starts", &SlicedPointwise::starts), field("expr", &SlicedPointwise::expr)};
 
   Facts facts() const;
   void infer(InferContext& context) const;

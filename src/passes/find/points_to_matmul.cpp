@@ -48,8 +48,8 @@ void replace(Graph& graph, NodeId id, std::optional<ValueId> rows) {
     const ValueId flat = add(ops::Reshape{{x[0], x[1], pixels}}, " (pixels)", {node.inputs[0]});
     rows = add(ops::Transpose{{0, 2, 1}}, " (rows)", {flat});
   }
-  const ValueId filters = patch.addConstant(graph::Constant::recipe(ops::Reshape{{columns, inner}}, {weights}),
-                                            weightsName + " as rows");
+  const ValueId filters =
+      patch.addConstant(graph::Constant::recipe(ops::Reshape{{columns, inner}}, {weights}), weightsName + " as rows");
   ops::MatMul product;
   product.transposeB = true;
   ValueId result = add(product, "", {*rows, filters});

@@ -55,8 +55,8 @@ void PointwiseLauncher::configureSwapped(std::span<const runtime::TensorShape> i
   arrange(space, operands, inputs, std::span(&output, 1));
 }
 
-void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output,
-                                        int axis, std::span<const int64_t> starts) {
+void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> inputs,
+                                        const runtime::TensorShape& output, int axis, std::span<const int64_t> starts) {
   std::vector<Strides> operands{stridesOf(output.dims, output.layout)};
   firstBytes_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -64,8 +64,8 @@ void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> in
     const bool isSliced = starts[i] >= 0;
     operands.push_back(isSliced ? stridesOf(input.dims, input.layout)
                                 : stridesWithin(input.dims, input.layout, output.dims));
-    firstBytes_.push_back(
-        isSliced ? starts[i] * operands.back()[static_cast<size_t>(axis)] * bits(input.dtype) / 8 : 0);
+    firstBytes_.push_back(isSliced ? starts[i] * operands.back()[static_cast<size_t>(axis)] * bits(input.dtype) / 8
+                                   : 0);
   }
   arrange(output.dims, operands, inputs, std::span(&output, 1));
 }
