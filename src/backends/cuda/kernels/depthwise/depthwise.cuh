@@ -74,8 +74,7 @@ __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& stri
       for (int k = 0; k < kPlaces; ++k) {
         const int column = (strip.x0 + k) * p.window[2].stride + tx * p.window[2].dilation - p.window[2].before;
         inside[i][k] = isRow && column >= 0 && column < p.window[2].large;
-        if (inside[i][k])
-          values[i][k] = *(const Pack<X, kPack>*)(x + row * p.xStride[3] + column * p.xStride[4]);
+        if (inside[i][k]) values[i][k] = *(const Pack<X, kPack>*)(x + row * p.xStride[3] + column * p.xStride[4]);
       }
       if (++tx == p.window[2].kernel) {
         tx = 0;
