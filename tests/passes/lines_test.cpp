@@ -136,6 +136,27 @@ TEST(MoveChannels, BetweenRowsAndPictures) {
              "transpose reshape", onCuda());
 }
 
+// Pictures whose channels stand in front of their pixels within rows of a product.
+TEST(MoveChannels, IntoTheWeightsOfProducts) {
+  const std::string flat =
+      "input %x : f32[2,3,4,5]\nconst %k : f32[8,3,1,1] = random(1)\nconst %w : f32[160,6] = random(2)\n"
+      "%c : f32[2,8,4,5] = convolution(%x, %k) \"conv\"\n%r : f32[2,160] = reshape{shape=[2,160]}(%c) \"r\"\n"
+      "%y : f32[2,6] = matmul(%r, %w) \"product\"\noutput %y\n";
+  expectPass("move_channels", flat, "convolution transpose reshape matmul", onCuda());
+  expectPass("move_channels", flat + "output %r\n", "convolution reshape matmul", onCuda());
+  expectPass("move_channels",
+             "input %x : f32[2,8,4,5]\nconst %w : f32[1,6,40] = random(2)\n"
+             "%t : f32[2,4,8,5] = transpose{permutation=[0,2,1,3]}(%x) \"t\"\n"
+             "%r : f32[2,4,40] = reshape{shape=[2,4,40]}(%t) \"r\"\n"
+             "%y : f32[2,4,6] = matmul{transposeB=true}(%r, %w) \"product\"\noutput %y\n",
+             "transpose reshape matmul", onCuda());
+  expectPass("move_channels",  // nothing that is channels-last
+             "input %x : f32[2,8,4,5]\nconst %w : f32[160,6] = random(2)\n"
+             "%r : f32[2,160] = reshape{shape=[2,160]}(%x) \"r\"\n"
+             "%y : f32[2,6] = matmul(%r, %w) \"product\"\noutput %y\n",
+             "reshape matmul", onCuda());
+}
+
 std::string causal(const std::string& fields, const std::string& shape, const std::string& slice,
                    const std::string& rest = "") {
   return "input %x : f32[2,6,11,1]\nconst %w : f32[6,1,4,1] = random(1)\n%c : f32[" + shape +
