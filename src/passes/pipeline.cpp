@@ -37,6 +37,7 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_equal), When::kAlways, On::kAll},         // so that what reads one tensor in one way is seen as such
     {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
+    {PASS(points_to_matmul), When::kAlways, On::kGpu},    // likewise
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
@@ -58,11 +59,13 @@ constexpr Pass kPipeline[] = {
     {PASS(fuse_add_norm), When::kAlways,
      On::kGpu},  // residual sums, before products take them; those of a CPU are faster in the products
     {PASS(hoist_pointwise), When::kAlways, On::kAll},  // scalar work comes to stand behind the contractions ...
+    {PASS(sink_unit_axes), When::kAlways, On::kGpu},   // ... as pictures, where these are lines ...
     {PASS(sink_windows), When::kAlways, On::kAll},     // ... or in front of what would only repeat it
     {PASS(sink_transposes), When::kAlways, On::kAll},  // ... and transposes meet each other
     {PASS(detect_dilation), When::kAlways,
      On::kCpu},  // while weights are those of the network; worth it where taps are computed one by one
     {PASS(fold_padding), When::kAlways, On::kAll},    // padding slices go into the windows behind them
+    {PASS(crop_windows), When::kAlways, On::kAll},    // and what slices behind them leave out
     {PASS(fold_affine), When::kAlways, On::kAll},     // scales and shifts go into the weights before them ...
     {PASS(merge_affine), When::kAlways, On::kAll},    // ... and into those of the products behind them ...
     {PASS(fuse_pointwise), When::kAlways, On::kAll},  // ... so that only what cannot be folded is computed; in one node
@@ -82,8 +85,10 @@ constexpr Pass kPipeline[] = {
     {PASS(pad_channels), When::kLast, On::kGpu},      // ... channels that it gives and reads anyway, ...
     {PASS(fuse_concat), When::kLast, On::kGpu},       // ... what copies parts anyway, ...
     {PASS(fuse_swap), When::kLast, On::kGpu},         // ... what is read in another order, ...
+    {PASS(move_channels), When::kLast, On::kGpu},     // ... pictures in the order of rows, ...
     {PASS(gather_rows), When::kLast, On::kGpu},   // ... tables in place of movement that others see through, and ...
     {PASS(fuse_outputs), When::kLast, On::kAll},  // ... this, which leaves a tensor to be written
+    {PASS(fuse_slices), When::kLast, On::kGpu},   // what then still reads slices
 };
 #undef PASS
 // clang-format on

@@ -341,6 +341,20 @@ TEST(PackAttention, OneProductForQueriesKeysAndValues) {
   expectPass("pack_attention", projections("z", "add(x0,x1)"), "matmul matmul matmul attention");
 }
 
+// Heads of queries that share one of keys, by columns.
+TEST(AttentionHeads, OfSharedKeys) {
+  const auto heads = [](const std::string& name, int count) {
+    return fmt::format(
+        "input %{0} : f32[2,5,{1}]\n%{0}s : f32[2,5,{2},3] = reshape{{shape=[2,5,{2},3]}}(%{0}) \"{0}s\"\n"
+        "%{0}h : f32[2,{2},5,3] = transpose{{permutation=[0,2,1,3]}}(%{0}s) \"{0}h\"\n",
+        name, 3 * count, count);
+  };
+  const std::string body = heads("q", 4) + heads("k", 2) + heads("v", 2) +
+                           "%y : f32[2,4,5,3] = attention{scale=0.5}(%qh, %kh, %vh) \"a\"\noutput %y\n";
+  const auto graph = expectPass("attention_heads", body, "attention reshape transpose");
+  EXPECT_EQ(graph.node(graph.order()[0]).op.text(), "attention{heads=4 keyHeads=2 scale=0.5}");
+}
+
 TEST(GroupQueries, RepeatedKeysAreReadWhereTheyAre) {
   const auto body = [](const std::string& keys, const std::string& extra = "") {
     return "input %q : f32[2,6,7,4]\ninput %k : f32[2,2,5,4]\ninput %v : f32[2,2,5,3]\n" + extra +

@@ -15,6 +15,7 @@
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
 #include "ops/op/slice.h"
+#include "ops/op/sliced_pointwise.h"
 #include "ops/op/softmax.h"
 #include "ops/op/swapped_pointwise.h"
 #include "ops/op/topk.h"
@@ -122,6 +123,12 @@ void Generator::anyScalar(ValueId x) {
       for (int64_t i = 0; i < picks.view().count(); ++i) picks.view().storeInt(i, pick(2 * both) - both);
       put(ops::ConcatGather{-1}, {last_, graph_.addConstant(graph::Constant::own(std::move(picks))), last_});
     }
+    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
+      put(ops::SlicedPointwise{-1,
+                               shape(last_).back().constant() / 2,
+                               {0, shape(last_).back().constant() / 2},
+                               ops::parseScalarExpr("tanh(x0);sub(x1,t0)")},
+          {last_, last_});
     if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
       put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
     return;

@@ -22,7 +22,7 @@ struct Heads {
   // `part` of a packed operand: 0 q, 1 k, 2 v.
   Heads(const Attention& op, const Dims& dims, int64_t part)
       : rows(dims[dims.rank - 2]),
-        heads(std::max<int64_t>(op.heads, 1)),
+        heads(std::max<int64_t>(part == 0 ? op.heads : op.headsOfKeys(), 1)),
         width(dims[dims.rank - 1] / heads / (op.packed ? 3 : 1)),
         step(dims[dims.rank - 1]),
         first(op.packed ? part * heads * width : 0) {}
@@ -69,6 +69,8 @@ void Attention::infer(InferContext& context) const {
   context.check(heads == 0 || q.rank() >= 3, "q has shape {}, expected 3 axes or more with heads = {}", text(q.shape),
                 heads);
   context.check(heads > 0 || !packed, "a packed operand needs heads");
+  context.check(keyHeads == 0 || (keyHeads > 0 && !packed && heads % keyHeads == 0 && heads > 0),
+                "keyHeads = {} with heads = {}, expected a divisor, and operands apart", keyHeads, heads);
   const size_t rank = q.shape.size();
   for (size_t i = 0; i + 2 < rank; ++i) {
     if (i + 3 == rank && heads == 0 && isShared(q.shape[i], k.shape[i])) {
@@ -78,17 +80,18 @@ void Attention::infer(InferContext& context) const {
     context.merge(q.shape[i], k.shape[i], "leading extents of q and k");
     context.merge(q.shape[i], v.shape[i], "leading extents of q and v");
   }
-  context.merge(q.shape[rank - 1], k.shape[rank - 1], "columns of q and k");
+  const Extent sharing(keyHeads > 0 ? heads / keyHeads : 1);
+  context.merge(q.shape[rank - 1], k.shape[rank - 1] * sharing, "columns of q and k");
   context.merge(k.shape[rank - 2], v.shape[rank - 2], "rows of k and v");
   for (const auto* operand : {&q, &v}) {
     const Extent& columns = operand->shape[rank - 1];
-    const int64_t parts = std::max<int64_t>(heads, 1) * (packed ? 3 : 1);
+    const int64_t parts = std::max<int64_t>(operand == &q ? heads : headsOfKeys(), 1) * (packed ? 3 : 1);
     context.check(!columns.isConstant() || columns.constant() % parts == 0, "{} columns are not a multiple of {}",
                   columns.text(), parts);
   }
   if (hasMask) checkMask(context, q.shape, k.shape[rank - 2]);
   Shape shape = q.shape;
-  shape[rank - 1] = packed ? floorDiv(q.shape[rank - 1], 3) : v.shape[rank - 1];
+  shape[rank - 1] = packed ? floorDiv(q.shape[rank - 1], 3) : v.shape[rank - 1] * sharing;
   context.output(q.dtype, std::move(shape));
 }
 
@@ -105,7 +108,8 @@ void Attention::checkMask(const InferContext& context, const Shape& q, const Ext
 }
 
 int64_t Attention::queriesOfKeys(const Dims& q, const Dims& k) const {
-  return heads > 0 || q.rank < 3 || k[k.rank - 3] == 0 ? 1 : q[q.rank - 3] / k[k.rank - 3];
+  if (heads > 0) return heads / headsOfKeys();
+  return q.rank < 3 || k[k.rank - 3] == 0 ? 1 : q[q.rank - 3] / k[k.rank - 3];
 }
 
 void Attention::evaluate(const EvalContext& context) const {
@@ -131,13 +135,14 @@ void Attention::evaluate(const EvalContext& context) const {
     const int64_t s = position % qs.rows;
     const int64_t head = position / qs.rows % qs.heads;
     const int64_t batch = position / qs.rows / qs.heads;
+    const int64_t keyHead = position / qs.rows / sharing;
     const int64_t seen = causal ? std::min(s + 1, ks.rows) : ks.rows;
     std::vector<double> row(static_cast<size_t>(seen));
     for (int64_t t = 0; t < seen; ++t) {
       double sum = 0;
       for (int64_t d = 0; d < qs.width; ++d) {
         sum += q[static_cast<size_t>(qs.offset(batch, head, s) + d)] *
-               k[static_cast<size_t>(ks.offset(batch / sharing, head, t) + d)];
+               k[static_cast<size_t>(ks.offset(keyHead / ks.heads, keyHead % ks.heads, t) + d)];
       }
       const int64_t at = i.dot(maskStrides) + t * maskStrides[static_cast<size_t>(rowSpace.rank)];
       row[static_cast<size_t>(t)] = capped(sum * scale) + (hasMask ? mask[static_cast<size_t>(at)] : 0);
@@ -147,7 +152,8 @@ void Attention::evaluate(const EvalContext& context) const {
     for (int64_t e = 0; e < vs.width; ++e) {
       double sum = 0;
       for (int64_t t = 0; t < seen; ++t)
-        sum += row[static_cast<size_t>(t)] * v[static_cast<size_t>(vs.offset(batch / sharing, head, t) + e)];
+        sum += row[static_cast<size_t>(t)] *
+               v[static_cast<size_t>(vs.offset(keyHead / vs.heads, keyHead % vs.heads, t) + e)];
       context.outputs[0].storeDouble(target + e, sum);
     }
   }

@@ -146,13 +146,18 @@ bool byColumns(Graph& graph, NodeId id, const std::array<Columns, 3>& parts, con
   const auto& q = parts[0];
   const Extent batch = q.source.view.extent(q.batch());
   const Extent heads = q.source.view.extent(q.heads);
+  const Extent keyHeads = parts[1].source.view.extent(parts[1].heads);
+  if (!(parts[2].source.view.extent(parts[2].heads) == keyHeads)) return false;
   for (const auto& part : parts) {
-    if (!(part.source.view.extent(part.heads) == heads) || part.batches.size() != q.batches.size()) return false;
+    if (part.batches.size() != q.batches.size()) return false;
     for (size_t axis = 0; axis < q.batches.size(); ++axis) {
       if (!(part.source.view.extent(part.batches[axis]) == q.source.view.extent(q.batches[axis]))) return false;
     }
   }
-  op.packed = arePacked(parts);
+  const bool isShared = !(keyHeads == heads);
+  if (isShared && (keyHeads.constant() < 1 || heads.constant() % keyHeads.constant() != 0)) return false;
+  op.packed = !isShared && arePacked(parts);
+  op.keyHeads = isShared ? keyHeads.constant() : 0;
   if (heads.isConstant(1) && !op.packed) return false;
   op.heads = heads.constant();
   op.scale *= parts[0].source.scale * parts[1].source.scale;

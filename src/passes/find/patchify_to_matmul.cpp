@@ -11,6 +11,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/reshape.h"
 #include "ops/op/transpose.h"
+#include "passes/common/pixel_rows.h"
 
 namespace tenon::passes {
 namespace {
@@ -40,19 +41,6 @@ bool hasPatches(const Graph& graph, const graph::Node& node) {
     if (!apart || !dense || !extent.isConstant() || extent.constant() % kernel != 0) return false;
   }
   return true;
-}
-
-// Whether the pixels are all that a transpose makes rows of: [N,K,H,W] -> [N,K,H*W] -> [N,H*W,K].
-bool becomesRows(const Graph& graph, ValueId value) {
-  const auto flat = onlyUse(graph, value);
-  if (!flat || graph.node(flat->node).op.as<ops::Reshape>() == nullptr) return false;
-  const ValueId pixels = graph.node(flat->node).outputs[0];
-  const Shape& shape = graph.value(pixels).type.shape;
-  const Shape& before = graph.value(value).type.shape;
-  if (shape.size() != 3 || !(shape[0] == before[0]) || !(shape[1] == before[1])) return false;
-  const auto swapped = onlyUse(graph, pixels);
-  const auto* transpose = swapped ? graph.node(swapped->node).op.as<ops::Transpose>() : nullptr;
-  return transpose != nullptr && transpose->permutation == std::vector<int64_t>{0, 2, 1};
 }
 
 // Whether sorting the patches of such a picture costs less than the product saves: of convnext_tiny's three on an H200,

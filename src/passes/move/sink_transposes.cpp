@@ -10,6 +10,7 @@
 #include "ops/op/pointwise.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
+#include "ops/op/slice.h"
 #include "ops/op/transpose.h"
 #include "passes/common/fuse.h"
 
@@ -117,6 +118,75 @@ bool belowPointwise(Graph& graph, NodeId id) {
   }
   if (permutation == nullptr || !whole || !constantsFit(graph, node, *permutation)) return false;
   moveBelow(graph, id, Permutation(*permutation), from);
+  return true;
+}
+
+// A slice seen through the transpose in front of it.
+ops::Slice slicedBack(const ops::Slice& slice, const Permutation& permutation) {
+  ops::Slice result = slice;
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    const auto axis = static_cast<size_t>(permutation[i]);
+    result.start[axis] = slice.start[i];
+    result.size[axis] = slice.size[i];
+    if (!slice.stride.empty()) result.stride[axis] = slice.stride[i];
+  }
+  return result;
+}
+
+// p(slice(transpose(x)), transpose(x)) => transpose(p(slice(x), x)), where nothing else reads the transposed x or its
+// slices: gated units, whose halves are slices, and rotary embedding. On GPUs, which read slices where they are.
+bool belowSlices(Graph& graph, NodeId id, const Options& options) {
+  const auto& node = graph.node(id);
+  if (node.op.as<ops::Pointwise>() == nullptr || factsOf(options.device).kind != DeviceKind::kGpu) return false;
+  const Shape outShape = graph.value(node.outputs[0]).type.shape;
+  const auto sliceOf = [&](ValueId value) -> const ops::Slice* {
+    const auto* slice = producerOp<ops::Slice>(graph, value);
+    return slice != nullptr && graph.node(graph.value(value).producer).inputs.size() == 1 ? slice : nullptr;
+  };
+  ValueId moved = graph::kNone;  // the transposed tensor
+  for (const auto input : node.inputs) {
+    const auto& value = graph.value(input);
+    if (value.constant != nullptr) continue;
+    if (!(value.type.shape == outShape)) return false;
+    const auto user = sliceOf(input) != nullptr ? onlyUser(graph, input) : std::nullopt;
+    const ValueId whole = user && user->node == id ? inputOf(graph, input) : input;
+    if (moved != graph::kNone && whole != moved) return false;
+    moved = whole;
+  }
+  const auto* transpose = moved == graph::kNone ? nullptr : transposeBehind(graph, moved);
+  if (transpose == nullptr || graph.isOutput(moved) || transpose->permutation.size() != outShape.size()) return false;
+  const Permutation permutation = transpose->permutation;
+  if (!constantsFit(graph, node, permutation)) return false;
+  bool hasSlice = false;
+  for (const auto& use : graph.uses(moved)) {
+    if (use.node == id) continue;
+    const ValueId slice = graph.node(use.node).outputs[0];
+    if (std::count(node.inputs.begin(), node.inputs.end(), slice) == 0) return false;
+    hasSlice = true;
+  }
+  if (!hasSlice) return false;
+  const auto copy = node;
+  const NodeId from[] = {graph.value(moved).producer};
+  const NodeId self[] = {id};
+  const auto name = graph.node(from[0]).name;
+  graph::Patch patch(graph);
+  auto inputs = copy.inputs;
+  for (auto& input : inputs) {
+    const auto constant = graph.value(input).constant;
+    if (constant != nullptr) {
+      if (constant->count() != 1)
+        input = patch.addConstant(transposedBack(constant, permutation), graph.value(input).name + "_transposed");
+    } else if (input == moved) {
+      input = inputOf(graph, moved);
+    } else {
+      const NodeId slice[] = {graph.value(input).producer};
+      const auto sliceName = graph.node(slice[0]).name;
+      input = patch.add(slicedBack(*sliceOf(input), permutation), sliceName, {inputOf(graph, moved)}, slice);
+    }
+  }
+  const ValueId result = patch.add(copy.op, copy.name, std::move(inputs), self);
+  patch.replace(copy.outputs[0], patch.add(ops::Transpose{permutation}, name, {result}, from));
+  patch.commit();
   return true;
 }
 
@@ -300,8 +370,8 @@ bool intoConcat(Graph& graph, NodeId id) {
 int pass_sink_transposes(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id) {
     if (graph.node(id).outputs.size() != 1) return false;
-    return ofTranspose(graph, id) || belowPointwise(graph, id) || intoProduct(graph, id, options) ||
-           belowReduce(graph, id) || intoMatMul(graph, id) || intoConcat(graph, id);
+    return ofTranspose(graph, id) || belowPointwise(graph, id) || belowSlices(graph, id, options) ||
+           intoProduct(graph, id, options) || belowReduce(graph, id) || intoMatMul(graph, id) || intoConcat(graph, id);
   });
 }
 

@@ -44,8 +44,8 @@ class AttentionInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const int64_t parts = op_.packed ? 3 : 1;
     q_ = HeadRows(shapes.inputs[0].dims, op_.heads, 0, parts);
-    k_ = HeadRows(shapes.inputs[op_.packed ? 0 : 1].dims, op_.heads, 1 % parts, parts);
-    v_ = HeadRows(shapes.inputs[op_.packed ? 0 : 2].dims, op_.heads, 2 % parts, parts);
+    k_ = HeadRows(shapes.inputs[op_.packed ? 0 : 1].dims, op_.headsOfKeys(), 1 % parts, parts);
+    v_ = HeadRows(shapes.inputs[op_.packed ? 0 : 2].dims, op_.headsOfKeys(), 2 % parts, parts);
     sharing_ = op_.queriesOfKeys(shapes.inputs[0].dims, shapes.inputs[op_.packed ? 0 : 1].dims);
     const Dims& out = shapes.outputs[0].dims;
     out_ = HeadRows(out, op_.heads, 0, 1);

@@ -31,6 +31,11 @@ void joinHeads(AttentionProblem& p) {
   constexpr int64_t kRowsAtOnce = 16;
   const bool isAlike = !p.causal && (!p.hasMask || (p.mask[1] == 1 && p.mask[2] == 1));
   if (p.sharing == 1 || p.queries >= kRowsAtOnce || !isAlike) return;
+  for (auto* operand : {&p.q, &p.output}) {
+    if (operand->headStride == p.queries * operand->rowStride) continue;
+    if (p.queries != 1) return;  // the rows of a head do not follow those of the one before it
+    operand->rowStride = operand->headStride;
+  }
   p.heads /= p.sharing;
   p.queries *= p.sharing;
   p.q.headStride *= p.sharing;
@@ -68,8 +73,9 @@ AttentionProblem attentionProblem(const ops::Attention& op, const runtime::Shape
       p.keys = shapes.inputs[1].dims[q.rank - 2];
       p.width = qColumns / op.heads;
       p.q = operand(0, 0, p.queries, qColumns, p.width);
-      p.k = operand(1, 0, p.keys, qColumns, p.width);
-      p.v = operand(2, 0, p.keys, columns, p.valueWidth);
+      p.sharing = op.heads / op.headsOfKeys();
+      p.k = operand(1, 0, p.keys, qColumns / p.sharing, p.width);
+      p.v = operand(2, 0, p.keys, columns / p.sharing, p.valueWidth);
     }
     p.output = operand(-1, 0, p.queries, columns, p.valueWidth);
   } else {

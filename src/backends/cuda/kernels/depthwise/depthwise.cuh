@@ -53,25 +53,42 @@ struct Strip {
   }
 };
 
-// Any window.
-template <int kPlaces>
+// Any window, so many taps at a time: their loads are on their way together. What is outside is not multiplied, since a
+// weight may be infinite.
+template <int kTaps, int kPlaces>
 __device__ inline void sumWindow(const WindowParameters& p, Strip<kPlaces>& strip) {
   const X* x = (const X*)p.x + strip.n * p.xStride[0] + strip.channel;
   const X* w = (const X*)p.w + strip.channel;
-  for (int ty = 0; ty < p.window[1].kernel; ++ty) {
-    const int row = strip.y0 * p.window[1].stride + ty * p.window[1].dilation - p.window[1].before;
-    if (row < 0 || row >= p.window[1].large) continue;
-    const X* line = x + row * p.xStride[3];
-    for (int tx = 0; tx < p.window[2].kernel; ++tx) {
-      const Pack<X, kPack> weights = *(const Pack<X, kPack>*)(w + (i64)(ty * p.window[2].kernel + tx) * p.channels);
+  const int taps = p.window[1].kernel * p.window[2].kernel;
+  int ty = 0, tx = 0;
+  for (int first = 0; first < taps; first += kTaps) {
+    Pack<X, kPack> weights[kTaps], values[kTaps][kPlaces];
+    bool inside[kTaps][kPlaces];
+#pragma unroll
+    for (int i = 0; i < kTaps; ++i) {
+      const bool isTap = first + i < taps;
+      const int row = strip.y0 * p.window[1].stride + ty * p.window[1].dilation - p.window[1].before;
+      const bool isRow = isTap && row >= 0 && row < p.window[1].large;
+      if (isTap) weights[i] = *(const Pack<X, kPack>*)(w + (i64)(first + i) * p.channels);
 #pragma unroll
       for (int k = 0; k < kPlaces; ++k) {
         const int column = (strip.x0 + k) * p.window[2].stride + tx * p.window[2].dilation - p.window[2].before;
-        if (column < 0 || column >= p.window[2].large) continue;
-        const Pack<X, kPack> values = *(const Pack<X, kPack>*)(line + column * p.xStride[4]);
+        inside[i][k] = isRow && column >= 0 && column < p.window[2].large;
+        if (inside[i][k]) values[i][k] = *(const Pack<X, kPack>*)(x + row * p.xStride[3] + column * p.xStride[4]);
+      }
+      if (++tx == p.window[2].kernel) {
+        tx = 0;
+        ++ty;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kTaps; ++i) {
+#pragma unroll
+      for (int k = 0; k < kPlaces; ++k) {
+        if (!inside[i][k]) continue;
 #pragma unroll
         for (int j = 0; j < kPack; ++j)
-          strip.sum[k][j] += Element<X>::load(values.e[j]) * Element<X>::load(weights.e[j]);
+          strip.sum[k][j] += Element<X>::load(values[i][k].e[j]) * Element<X>::load(weights[i].e[j]);
       }
     }
   }
@@ -92,7 +109,7 @@ __device__ inline void convolveDepthwise(const WindowParameters& p, Finish finis
     const i64 index = globalIndex();
     if (index >= p.count) return;
     Strip<2> strip(p, index);
-    sumWindow(p, strip);
+    sumWindow<4>(p, strip);
     strip.template store<kOperands, Y>(p, finish);
   }
 }

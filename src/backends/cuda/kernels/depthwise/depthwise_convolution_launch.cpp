@@ -123,11 +123,23 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   }
 
   void configureAnyWindow(const Dims& y, int64_t pack) {
-    parameters_.count = y[0] * y[2] * ((y[3] + kPlaces - 1) / kPlaces) * (y[1] / pack);
+    if (isLine(parameters_)) swapAxes();
+    const int64_t strips = (int64_t{parameters_.window[2].small} + kPlaces - 1) / kPlaces;
+    parameters_.count = y[0] * parameters_.window[1].small * strips * (y[1] / pack);
     function_ = module_.function(fmt::format("tenon_direct_{}", kAnyWindow));
     block_ = std::min(blockSize(parameters_.count), 128u);
     shared_ = 0;
     setBlocks((parameters_.count + block_ - 1) / block_);
+  }
+
+  // One column: neighbouring places lie along the other axis.
+  static bool isLine(const WindowParameters& p) {
+    return p.window[2].kernel == 1 && p.window[2].small == 1 && p.window[2].large == 1;
+  }
+  void swapAxes() {
+    std::swap(parameters_.window[1], parameters_.window[2]);
+    std::swap(parameters_.xStride[3], parameters_.xStride[4]);
+    for (auto& stride : parameters_.stride) std::swap(stride[3], stride[4]);
   }
 
   void setBlocks(int64_t blocks) {
@@ -181,7 +193,7 @@ class DepthwiseKernel final : public runtime::Kernel, public runtime::Packer {
 
 KernelRow kernelRow_depthwise_convolution() {
   return {
-      "depthwise_convolution", 4,
+      "depthwise_convolution", 5,
       [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
         return std::make_unique<DepthwiseKernel>(load);
       },

@@ -24,7 +24,7 @@ void PointwiseLauncher::configure(std::span<const runtime::TensorShape> inputs,
   std::vector<Strides> operands;
   for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.layout));
   for (const auto& input : inputs) operands.push_back(stridesWithin(input.dims, input.layout, output.dims));
-  firstBytes_ = 0;
+  firstBytes_.clear();
   arrange(output.dims, operands, inputs, outputs);
 }
 
@@ -50,9 +50,24 @@ void PointwiseLauncher::configureSwapped(std::span<const runtime::TensorShape> i
   std::vector<Strides> operands{split(stridesOf(whole, output.layout))};
   for (const auto& input : inputs) operands.push_back(split(stridesWithin(input.dims, input.layout, whole)));
   auto& swapped = operands[1][at];
-  firstBytes_ = swapped * bits(inputs[0].dtype) / 8;
+  firstBytes_ = {swapped * bits(inputs[0].dtype) / 8};
   swapped = -swapped;
   arrange(space, operands, inputs, std::span(&output, 1));
+}
+
+void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> inputs,
+                                        const runtime::TensorShape& output, int axis, std::span<const int64_t> starts) {
+  std::vector<Strides> operands{stridesOf(output.dims, output.layout)};
+  firstBytes_.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& input = inputs[i];
+    const bool isSliced = starts[i] >= 0;
+    operands.push_back(isSliced ? stridesOf(input.dims, input.layout)
+                                : stridesWithin(input.dims, input.layout, output.dims));
+    firstBytes_.push_back(isSliced ? starts[i] * operands.back()[static_cast<size_t>(axis)] * bits(input.dtype) / 8
+                                   : 0);
+  }
+  arrange(output.dims, operands, inputs, std::span(&output, 1));
 }
 
 void PointwiseLauncher::arrange(const Dims& space, const std::vector<Strides>& operands,
@@ -94,7 +109,8 @@ bool PointwiseLauncher::packs() const {
 void PointwiseLauncher::launch(void* const* inputs, void* const* outputs, void* stream) {
   if (count_ == 0) return;
   for (size_t k = 0; k < packBytes_.size(); ++k) parameters_.data[k] = k < outputs_ ? outputs[k] : inputs[k - outputs_];
-  if (firstBytes_ != 0) parameters_.data[outputs_] = static_cast<std::byte*>(inputs[0]) + firstBytes_;
+  for (size_t k = 0; k < firstBytes_.size(); ++k)
+    parameters_.data[outputs_ + k] = static_cast<std::byte*>(inputs[k]) + firstBytes_[k];
   const bool packed = packs();
   if (packed != packed_) {
     packed_ = packed;

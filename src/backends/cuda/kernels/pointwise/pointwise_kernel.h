@@ -39,6 +39,9 @@ class PointwiseLauncher {
   }
   // The halves of this axis of input 0, whose shape is the output's, have changed places.
   void configureSwapped(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output, int axis);
+  // Of input i the elements starts[i], .. of this axis, where that is not negative: they have the output's shape.
+  void configureSliced(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output, int axis,
+                       std::span<const int64_t> starts);
   void launch(void* const* inputs, void* const* outputs, void* stream);
   void launch(void* const* inputs, void* output, void* stream) { launch(inputs, &output, stream); }
 
@@ -58,7 +61,8 @@ class PointwiseLauncher {
   bool packable_ = false;
   bool packed_ = false;  // what parameters_.space is set for
   int64_t count_ = 0;
-  int64_t firstBytes_ = 0;  // from the address of input 0 to its element that belongs to the first one of the output
+  // By input, of the first ones: bytes from its address to the element that belongs to the first one of the output.
+  std::vector<int64_t> firstBytes_;
   std::vector<size_t> packBytes_;  // by operand: bytes to which its address must be aligned
 };
 
