@@ -113,8 +113,8 @@ class OptionSource {
   bool exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Layout from, Layout to);
-  // Seconds of an option at the extents of a problem; infinite where it does not run there.
-  double secondsAt(const Problem& problem, const Option& option);
+  // Seconds of each option at the extents of a problem; infinite where it does not run there.
+  std::vector<double> secondsAt(const Problem& problem, std::span<const Option* const> options);
   // For each, the measured options that may stand in the place of what was taken: in its formats, none of a vendor's
   // library that it does not call itself. Their machine code is made at once.
   std::vector<std::vector<Option>> replacements(std::span<const Elsewhere> asked);

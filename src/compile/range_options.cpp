@@ -49,12 +49,16 @@ void keepReplacements(const Option& taken, std::vector<Proposal>& list) {
 
 }  // namespace
 
-double OptionSource::secondsAt(const Problem& problem, const Option& option) {
+std::vector<double> OptionSource::secondsAt(const Problem& problem, std::span<const Option* const> options) {
   Proposals proposals;
-  proposals.list.push_back(proposalOf(problem, option, device_));
+  for (const auto* option : options) proposals.list.push_back(proposalOf(problem, *option, device_));
   time(problem, proposals);
-  const double seconds = proposals.list[0].option.seconds;
-  return seconds < kWorks ? seconds : std::numeric_limits<double>::infinity();
+  std::vector<double> result;
+  for (const auto& proposal : proposals.list) {
+    const double seconds = proposal.option.seconds;
+    result.push_back(seconds < kWorks ? seconds : std::numeric_limits<double>::infinity());
+  }
+  return result;
 }
 
 std::vector<std::vector<Option>> OptionSource::replacements(std::span<const Elsewhere> asked) {

@@ -1,4 +1,5 @@
-// Equal problems are looked at once; where two kernels change places is found on the way from the opt shapes.
+// Equal problems are looked at once; which kernels run between is measured at three places on the way to the opt
+// shapes.
 #include "compile/ranges.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "compile/schedule/kernel_needs.h"
 #include "compile/tune/policy.h"
@@ -24,9 +26,12 @@ namespace tenon::compile {
 namespace {
 
 constexpr double kGain = 0.9;        // of the choice's time: what another kernel may take at most
+constexpr double kAlike = 0.95;      // of a kernel's time: it stays where another one does not take less
 constexpr double kPaysMemory = 0.5;  // the same where it has the weights on the device a second time
 constexpr double kShare = 0.01;      // of the time of all: who takes less is not looked at
 constexpr int64_t kFar = 2;          // times as many elements, or as few
+constexpr size_t kFinalists = 4;     // of a problem, that are tried on the way
+constexpr size_t kRivals = 2;        // and as many of those that were hardly slower than the choice at the opt shapes
 constexpr size_t kPlaces = 4;        // of the way: its ends are the opt shapes and the others
 
 using Way = std::array<SymbolValues, kPlaces + 1>;
@@ -76,7 +81,7 @@ class Ranger {
     if (groups.empty()) return;
     double total = 0;
     for (auto& group : groups) {
-      group.seconds = source_.secondsAt(group.problem, *group.taken);
+      group.seconds = source_.secondsAt(group.problem, std::array{group.taken})[0];
       if (std::isfinite(group.seconds)) total += group.seconds * static_cast<double>(group.nodes.size());
     }
     std::vector<const Group*> dear;
@@ -93,12 +98,12 @@ class Ranger {
     double saved = 0;
     for (size_t i = 0; i < dear.size(); ++i) {
       const auto& group = *dear[i];
-      auto best = bestOf(group, found[i]);
-      if (!best) continue;
+      const auto finalists = finalistsOf(group, found[i]);
+      if (finalists.empty()) continue;
       if (!way) way = wayTo(end, endOf);
-      if (!take(name, group, *best, *way)) continue;
+      if (!takeAlong(name, group, finalists, *way)) continue;
       ++changed;
-      saved += (group.seconds - best->seconds) * static_cast<double>(group.nodes.size());
+      saved += (group.seconds - finalists[0].seconds) * static_cast<double>(group.nodes.size());
     }
     options_.log->info(
         "Tactic ranges: {} of {} problems have another kernel towards the {} shapes, where all take {:.4f} "
@@ -144,21 +149,44 @@ class Ranger {
     return groups;
   }
 
-  // The fastest that is faster by as much as it has to be.
-  std::optional<Option> bestOf(const Group& group, std::vector<Option>& found) const {
+  // What may run instead of the choice: first what does at the end of the way, if it is clearly faster, then what may
+  // be the fastest between, with constants as one of both reads them.
+  std::vector<Option> finalistsOf(const Group& group, std::vector<Option>& found) const {
+    std::vector<Option> result;
+    const auto isFaster = [&](const Option& option) { return option.seconds <= kGain * group.seconds; };
+    if (std::none_of(found.begin(), found.end(), isFaster)) return result;
     std::vector<Scored> scored;
     for (const auto& option : found) scored.push_back({option.seconds, option.rank, option.candidate.text()});
-    while (!scored.empty()) {
+    const auto own = formsOf(group, *group.taken);
+    auto other = own;
+    while (!scored.empty() && result.size() < kFinalists) {
       const size_t best = choose(scored);
-      auto& option = found[best];
-      if (option.seconds > kGain * group.seconds) return std::nullopt;
-      const std::pair<Problem, Option*> chosen(group.problem, &option);
-      source_.finish({&chosen, 1});
-      if (option.seconds <= kPaysMemory * group.seconds || readsTheSame(group, option)) return std::move(option);
+      auto option = std::move(found[best]);
       found.erase(found.begin() + static_cast<std::ptrdiff_t>(best));
       scored.erase(scored.begin() + static_cast<std::ptrdiff_t>(best));
+      if (result.empty() && !isFaster(option)) break;
+      finish(group, option);
+      const auto forms = formsOf(group, option);
+      if (result.empty() && (forms == own || option.seconds <= kPaysMemory * group.seconds)) other = forms;
+      if (forms == own || forms == other) result.push_back(std::move(option));
     }
-    return std::nullopt;
+    if (result.empty()) return result;
+    for (const auto& rival : std::span(group.taken->rivals).first(std::min(kRivals, group.taken->rivals.size()))) {
+      const bool isThere = std::any_of(result.begin(), result.end(), [&](const Option& other) {
+        return other.candidate.text() == rival.candidate.text();
+      });
+      if (isThere) continue;
+      auto option = rival;
+      finish(group, option);
+      const auto forms = formsOf(group, option);
+      if (forms == own || forms == other) result.push_back(std::move(option));
+    }
+    return result;
+  }
+
+  void finish(const Group& group, Option& option) const {
+    const std::pair<Problem, Option*> chosen(group.problem, &option);
+    source_.finish({&chosen, 1});
   }
 
   // What a kernel reads its constants as; "held" where it has them itself.
@@ -177,10 +205,6 @@ class Ranger {
     for (const auto& form : runtime::packedForms(*kernel, constants, option.candidate.outputs[0]))
       result += fmt::format("{} {};", fmt::join(form.inputs, ","), form.recipe);
     return result;
-  }
-
-  bool readsTheSame(const Group& group, const Option& option) const {
-    return formsOf(group, option) == formsOf(group, *group.taken);
   }
 
   template <typename EndOf>
@@ -206,43 +230,72 @@ class Ranger {
     return way;
   }
 
-  // The first place of the way, from its end, at which the kernel is still the faster one.
-  size_t turn(const Group& group, const Option& option, const Way& way) {
-    size_t slower = 0;
-    size_t faster = kPlaces;
-    while (faster - slower > 1) {
-      const size_t middle = (slower + faster) / 2;
-      if (way[middle].empty()) break;
-      auto problem = makeProblem(graph_, graph_.node(group.nodes[0]), way[middle], options_);
-      const double own = source_.secondsAt(problem, *group.taken);
-      (source_.secondsAt(problem, option) < own ? faster : slower) = middle;
+  // The fastest at a place of the way; null: the choice. What is hardly slower stays: the choice, or what runs at the
+  // next place.
+  const Option* fastestAt(const Group& group, std::span<const Option> finalists, const SymbolValues& values,
+                          const Option* next) const {
+    std::vector<const Option*> options{group.taken};
+    for (const auto& option : finalists) options.push_back(&option);
+    const auto problem = makeProblem(graph_, graph_.node(group.nodes[0]), values, options_);
+    const auto seconds = source_.secondsAt(problem, options);
+    const auto best = std::min_element(seconds.begin(), seconds.end());
+    const auto isAlike = [&](size_t i) { return *best >= kAlike * seconds[i]; };
+    if (!std::isfinite(*best) || isAlike(0)) return nullptr;
+    const auto there = std::find(options.begin(), options.end(), next);
+    if (isAlike(static_cast<size_t>(there - options.begin()))) return next;
+    return options[static_cast<size_t>(best - seconds.begin())];
+  }
+
+  // Elements where the kernels of a place and of the one before it change.
+  int64_t border(const Group& group, const Way& way, size_t place) const {
+    const auto id = group.nodes[0];
+    size_t before = place - 1;
+    while (before > 0 && way[before].empty()) --before;
+    return between(elementsOf(id, way[before]), elementsOf(id, way[place]), 0.5);
+  }
+
+  // Walks from the end of the way to the opt shapes. False where nothing changes.
+  bool takeAlong(std::string_view name, const Group& group, std::span<const Option> finalists, const Way& way) {
+    const auto id = group.nodes[0];
+    const bool isLarge = elementsOf(id, way[kPlaces]) > elementsOf(id, symbols_.opt);
+    const Option* now = &finalists[0];
+    size_t last = kPlaces;  // the farthest place at which it runs
+    int64_t farthest = isLarge ? INT64_MAX : 0;
+    bool isTaken = false;
+    for (size_t place = kPlaces; now != nullptr && place > 0; --place) {
+      const bool isLast = place == 1;
+      if (!isLast && way[place - 1].empty()) continue;
+      const auto* const next = isLast ? nullptr : fastestAt(group, finalists, way[place - 1], now);
+      if (next == now) continue;
+      int64_t nearest = border(group, way, place);
+      if (!isLarge) nearest = std::min(nearest, elementsOf(id, symbols_.opt) - 1);
+      const Interval elements = isLarge ? Interval{nearest + 1, farthest} : Interval{farthest, nearest};
+      std::vector<NamedExtents> at;
+      for (size_t i = place; i <= last; ++i) {
+        if (!way[i].empty()) at.push_back({name, &way[i]});
+      }
+      isTaken |= take(group, *now, elements, at);
+      farthest = isLarge ? nearest : nearest + 1;
+      last = place - 1;
+      now = next;
     }
-    return faster;
+    return isTaken;
   }
 
   // False where it does not take all extents that it would be for.
-  bool take(std::string_view name, const Group& group, Option& option, const Way& way) {
-    const size_t from = turn(group, option, way);
-    const size_t last = from - 1;
-    std::vector<NamedExtents> at{{name, &way[kPlaces]}};
-    if (from != kPlaces) at.push_back({"nearest", &way[from]});
-    const auto id = group.nodes[0];
-    const auto needs = askKernel(graph_, assignment_, id, option, at, *options_.log);
+  bool take(const Group& group, Option option, const Interval& elements, std::span<const NamedExtents> at) {
+    if (elements.low > elements.high) return false;
+    const auto needs = askKernel(graph_, assignment_, group.nodes[0], option, at, *options_.log);
     if (!needs.refused.empty()) {
-      options_.log->verbose("{} is not taken towards the {} shapes: {}", option.candidate.text(), name, needs.refusal);
+      options_.log->verbose("{} is not taken towards the {} shapes: {}", option.candidate.text(), needs.refused,
+                            needs.refusal);
       return false;
     }
     option.workspaceBytes = needs.workspaceBytes;
     if (!needs.implementation.empty()) option.record.params = needs.implementation;
-    const auto& before = way[last].empty() ? way.front() : way[last];
-    const int64_t here = elementsOf(id, symbols_.opt);
-    const int64_t border = between(elementsOf(id, before), elementsOf(id, way[from]), 0.5);
-    const bool isLarge = elementsOf(id, way[kPlaces]) > here;
-    const Interval elements =
-        isLarge ? Interval{std::max(border, here + 1), INT64_MAX} : Interval{0, std::min(border, here - 1)};
-    options_.log->verbose("{} in place of {} from {} to {} elements: {:.3f} us for {:.3f} at the {} shapes of {}",
-                          option.candidate.text(), group.taken->candidate.text(), elements.low, elements.high,
-                          option.seconds * 1e6, group.seconds * 1e6, name, group.problem.text());
+    options_.log->verbose("{} in place of {} from {} to {} elements, of {} nodes like {}", option.candidate.text(),
+                          group.taken->candidate.text(), elements.low, elements.high, group.nodes.size(),
+                          group.problem.text());
     for (const auto node : group.nodes) {
       auto& others = assignment_.others[node];
       const auto place = std::find_if(others.begin(), others.end(),

@@ -8,27 +8,31 @@
 
 namespace tenon::test {
 
-// Of each problem at the extents `from` ("[1x"), of which a timing cache holds several candidates there and at the
-// extents `to`, one is made the fastest here and another one there.
+// Of each problem at the extents `from` ("[1x") of which a timing cache holds a candidate there and at the extents
+// `to`, that one is made the fastest here, and another one there.
 inline void exchangeFastest(compile::TimingCache& cache, std::string_view from, std::string_view to) {
   constexpr double kFastest = 1e-9;
   std::map<std::string, std::vector<std::string>> candidates;  // the beginnings of keys, by problem
   for (const auto& key : cache.keys()) {
     const size_t problem = key.find(" | ", key.find(" | ") + 1);
-    if (key.find(from, problem) != std::string::npos && key.find("| whole ") == std::string::npos)
-      candidates[key.substr(problem)].push_back(key.substr(0, problem));
+    if (key.find("| whole ") == std::string::npos) candidates[key.substr(problem)].push_back(key.substr(0, problem));
   }
   for (const auto& [here, keys] : candidates) {
+    if (here.find(from) == std::string::npos) continue;
     auto there = here;
     for (size_t at = 0; (at = there.find(from, at)) != std::string::npos; at += to.size())
       there.replace(at, from.size(), to);
-    std::vector<std::string> known;
-    for (const auto& key : keys) {
-      if (cache.find(key + there)) known.push_back(key);
-    }
-    if (known.size() < 2) continue;
-    cache.insert(known.front() + here, kFastest);
-    cache.insert(known.back() + there, kFastest);
+    const auto own =
+        std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return cache.find(key + there).has_value(); });
+    if (own == keys.end()) continue;
+    // One that was proposed there, and not only measured because it was chosen here.
+    const auto& others = candidates[there];
+    auto other = std::find_if(others.begin(), others.end(), [&](const auto& key) { return !cache.find(key + here); });
+    if (other == others.end())
+      other = std::find_if(others.begin(), others.end(), [&](const auto& key) { return key != *own; });
+    if (other == others.end()) continue;
+    cache.insert(*own + here, kFastest);
+    cache.insert(*other + there, kFastest);
   }
 }
 
