@@ -143,6 +143,9 @@ class ProgramVerifier {
       if (input != -1) verifyUse(step, stepIndex, input, false);
     }
     checkUser(!step.outputs.empty(), "plan, program {}, step '{}': it has no outputs", index_, step.name);
+    checkUser(step.kind == StepKind::kLaunch || step.others.empty(),
+              "plan, program {}, step '{}': it launches nothing, but has kernels for {} ranges of extents", index_,
+              step.name, step.others.size());
     if (step.kind == StepKind::kView) return verifyShared(step, stepIndex);
     for (const int32_t output : step.outputs) {
       checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_,

@@ -167,6 +167,8 @@ TEST_F(TacticRanges, DamagedRangesAreRefused) {
               step.others[0].kernel.op = "softmax{axis=0}";
             }).find("different operators or backends"),
             std::string::npos);
+  EXPECT_NE(refusal([](plan::Step& step) { step.kind = plan::StepKind::kView; }).find("launches nothing"),
+            std::string::npos);
   EXPECT_NE(refusal([](plan::Step& step) { step.others[0].kernel.nativeCode = 77; }).find("native code 77"),
             std::string::npos);
 }
