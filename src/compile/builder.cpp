@@ -231,7 +231,8 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       isNew |= by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), candidate, reason);
     }
     if (!refused) {
-      chooseRanges(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.source, by.options);
+      chooseRanges(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source,
+                   by.options);
       return chosen;
     }
     if (!isNew) throw Unsupported("{}", refusal);

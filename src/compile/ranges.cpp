@@ -314,19 +314,21 @@ class Ranger {
   const BuildOptions& options_;
 };
 
-// A choice that somebody else has made stands for all extents.
-bool isWanted(const graph::Graph& graph, const BuildOptions& options) {
-  constexpr int kUsualLevel = 3;
-  return switchedOn("TENON_TACTIC_RANGES", true) && options.optimizationLevel >= kUsualLevel &&
-         !options.choosesElsewhere() && !options.editableTimingCache && graph::phasesOf(graph).count == 1;
+// A choice that somebody else has made stands for all extents. On a host a measurement at large extents takes longer as
+// they are larger, so that builds of the usual level would be many times as long.
+bool isWanted(const graph::Graph& graph, const runtime::Device& device, const BuildOptions& options) {
+  constexpr int kLevel = 3, kLevelOnHost = 4;
+  return switchedOn("TENON_TACTIC_RANGES", true) &&
+         options.optimizationLevel >= (device.isHost() ? kLevelOnHost : kLevel) && !options.choosesElsewhere() &&
+         !options.editableTimingCache && graph::phasesOf(graph).count == 1;
 }
 
 }  // namespace
 
 void chooseRanges(const graph::Graph& graph, Assignment& assignment, const Placement& placement,
-                  const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, OptionSource& source,
-                  const BuildOptions& options) {
-  if (!isWanted(graph, options)) return;
+                  const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, const runtime::Device& device,
+                  OptionSource& source, const BuildOptions& options) {
+  if (!isWanted(graph, device, options)) return;
   const auto running = source.stages().run("tactic ranges in total");
   Ranger(graph, assignment, placement, symbols, facts.profiles[profile], source, options).run();
 }

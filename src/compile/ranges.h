@@ -13,7 +13,7 @@ namespace tenon::compile {
 // becomes Assignment::others, for the extents on its side of the place where both take as long. `facts`: the plan
 // without programs.
 void chooseRanges(const graph::Graph& graph, Assignment& assignment, const Placement& placement,
-                  const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, OptionSource& source,
-                  const BuildOptions& options);
+                  const ProfileSymbols& symbols, const plan::Plan& facts, size_t profile, const runtime::Device& device,
+                  OptionSource& source, const BuildOptions& options);
 
 }  // namespace tenon::compile

@@ -24,6 +24,7 @@ class TacticRanges : public testing::Test {
     compile::BuildOptions result;
     result.device = "cpu";
     result.log = &log_;
+    result.optimizationLevel = 4;
     result.profiles = {{{"x", {{min, 48}, {opt, 48}, {max, 48}, {}, {}, {}}}}};
     return result;
   }
@@ -127,7 +128,7 @@ TEST_F(TacticRanges, ComeFromTheCacheTheSecondTime) {
 TEST_F(TacticRanges, AreNotLookedForWhereNothingIsFar) {
   EXPECT_EQ(rangesOf(build(3, 4, 6)), 0u);
   auto given = options(1, 1, 64);
-  given.optimizationLevel = 2;
+  given.optimizationLevel = 3;
   EXPECT_EQ(rangesOf(buildWithRanges(graph_, given, "[1x", "[64x", cache_)), 0u);
 }
 
