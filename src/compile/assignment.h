@@ -33,9 +33,16 @@ struct Option {
 };
 constexpr size_t kMostRivals = 4;
 
+// What a node takes at other extents than its choice was measured for, in the same formats.
+struct RangeOption {
+  Option option;
+  Interval elements;  // plan::openElements()
+};
+
 // Choices by node id and formats by value id; nodes that are views have no option.
 struct Assignment {
   std::vector<Option> choice;
+  std::map<graph::NodeId, std::vector<RangeOption>> others;  // in the order of their ranges
   std::vector<Layout> formats;
   std::vector<bool> isView;
 };
@@ -55,6 +62,13 @@ bool isView(const graph::Node& node);
 struct Asked {
   const graph::Node* node;
   const Problem* problem;
+};
+
+// A node's choice at other extents than those that it was measured for.
+struct Elsewhere {
+  const graph::Node* node;
+  const Problem* problem;
+  const Option* taken;
 };
 
 class Phase;
@@ -99,6 +113,11 @@ class OptionSource {
   bool exclude(const graph::Node& node, const Problem& problem, const Candidate& candidate, const std::string& reason);
   // Fastest way to change a tensor's format; seconds are infinite when there is none.
   const Option& reformat(DataType dtype, const Dims& dims, Layout from, Layout to);
+  // Seconds of each option at the extents of a problem; infinite where it does not run there.
+  std::vector<double> secondsAt(const Problem& problem, std::span<const Option* const> options);
+  // For each, the measured options that may stand in the place of what was taken: in its formats, none of a vendor's
+  // library that it does not call itself. Their machine code is made at once.
+  std::vector<std::vector<Option>> replacements(std::span<const Elsewhere> asked);
   // Makes the machine code of what was chosen, at once.
   void finish(std::span<const std::pair<Problem, Option*>> chosen);
   // The phase of the build in which options are asked for; null: none. Each problem that is timed is a phase in it.

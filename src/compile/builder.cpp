@@ -10,6 +10,7 @@
 #include "compile/memory_monitor.h"
 #include "compile/phase.h"
 #include "compile/profiles.h"
+#include "compile/ranges.h"
 #include "compile/refine.h"
 #include "compile/requirements.h"
 #include "compile/schedule/kernel_needs.h"
@@ -229,7 +230,11 @@ Chosen choose(const graph::Graph& graph, const plan::Plan& facts, size_t profile
       // Nodes that are alike at the opt shapes share their candidates: the first of them leaves one out for all.
       isNew |= by.source.exclude(node, makeProblem(chosen.graph, node, symbols.opt, by.options), candidate, reason);
     }
-    if (!refused) return chosen;
+    if (!refused) {
+      chooseRanges(chosen.graph, chosen.assignment, chosen.placement, symbols, facts, profile, by.device, by.source,
+                   by.options);
+      return chosen;
+    }
     if (!isNew) throw Unsupported("{}", refusal);
   }
 }

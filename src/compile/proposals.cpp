@@ -25,6 +25,28 @@ constexpr double kPlace = 0.05;       // more for each candidate that a tactic n
 
 }  // namespace
 
+namespace {
+
+std::string timingKey(const std::string& device, const Tactic& tactic, const Candidate& candidate,
+                      const std::string& problem) {
+  return fmt::format("{} | {} v{} | {}", device, candidate.text(), tactic.version(), problem);
+}
+
+}  // namespace
+
+Proposal proposalOf(const Problem& problem, Option option, const runtime::Device& device) {
+  Proposal proposal;
+  for (const auto& source : tacticSources()) {
+    for (const auto* tactic : source.tactics) {
+      if (tactic->name() == option.candidate.tactic) proposal.tactic = tactic;
+    }
+  }
+  checkInternal(proposal.tactic != nullptr, "no tactic is called {}", option.candidate.tactic);
+  proposal.key = timingKey(device.name(), *proposal.tactic, option.candidate, problem.text());
+  proposal.option = std::move(option);
+  return proposal;
+}
+
 Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device,
                   const BuildOptions& options) {
   Proposals result;
@@ -67,7 +89,7 @@ Proposals propose(const graph::Node& node, const Problem& problem, runtime::Devi
     }
     proposal.option.rank = proposal.tactic->rank(problem, candidate);
     proposal.option.seconds = kUnmeasured * (1 + proposal.option.rank) * (1 + kPlace * places[candidate.tactic]++);
-    proposal.key = fmt::format("{} | {} v{} | {}", name, candidate.text(), proposal.tactic->version(), text);
+    proposal.key = timingKey(name, *proposal.tactic, candidate, text);
     ops::forEachOf<ops::Plugin>(problem.op, [&](const ops::Plugin& plugin) {
       proposal.remembered = proposal.remembered && !plugin.timing.empty();
     });
@@ -138,19 +160,21 @@ std::vector<size_t> winners(std::span<const Option* const> options) {
   return result;
 }
 
+bool fitsInPlace(const Candidate& candidate, const Candidate& of) {
+  const auto has = [](uint64_t mask, uint64_t wanted) { return (mask & wanted) == wanted; };
+  return candidate.inputs == of.inputs && candidate.outputs == of.outputs &&
+         has(candidate.pitchedInputs, of.pitchedInputs) && has(candidate.pitchedOutputs, of.pitchedOutputs) &&
+         has(candidate.overwritten, of.overwritten);
+}
+
 std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winner) {
   constexpr double kHardlySlower = 1.3;  // alone; among neighbours a tenth or two were seen to change
   const auto& best = *options[winner];
-  const auto has = [](uint64_t mask, uint64_t wanted) { return (mask & wanted) == wanted; };
   std::vector<size_t> result;
   for (size_t i = 0; i < options.size(); ++i) {
-    const auto& [a, b] = std::tie(options[i]->candidate, best.candidate);
-    if (i == winner || a.inputs != b.inputs || a.outputs != b.outputs ||
-        options[i]->seconds > kHardlySlower * best.seconds)
-      continue;
-    const bool fits = has(a.pitchedInputs, b.pitchedInputs) && has(a.pitchedOutputs, b.pitchedOutputs) &&
-                      has(a.overwritten, b.overwritten);
-    if (fits) result.push_back(i);
+    if (i != winner && options[i]->seconds <= kHardlySlower * best.seconds &&
+        fitsInPlace(options[i]->candidate, best.candidate))
+      result.push_back(i);
   }
   std::sort(result.begin(), result.end(), [&](size_t i, size_t j) {
     const auto order = [&](size_t k) {

@@ -31,6 +31,9 @@ struct Proposals {
 Proposals propose(const graph::Node& node, const Problem& problem, runtime::Device& device,
                   const BuildOptions& options);
 
+// An option of a problem as it would be proposed.
+Proposal proposalOf(const Problem& problem, Option option, const runtime::Device& device);
+
 // Makes the machine code of a proposal, and what its tactic prepares. Thread-safe for different proposals; does nothing
 // the second time. A refusal ends in `failure`.
 void makeReady(const Problem& problem, Proposal& proposal);
@@ -40,6 +43,9 @@ void inParallel(size_t count, const std::function<void(size_t)>& work);
 
 // The one of each group of options with the same formats that can win, in the order of the formats.
 std::vector<size_t> winners(std::span<const Option* const> options);
+
+// Whether one candidate can take the place of another as it is: in its formats, wherever its operands may lie.
+bool fitsInPlace(const Candidate& candidate, const Candidate& of);
 
 // Those that can take the winner's place as they are, nearly as fast and measured, best first.
 std::vector<size_t> rivalsOf(std::span<const Option* const> options, size_t winner);

@@ -31,7 +31,9 @@ std::vector<std::string> requirementsOf(const plan::Plan& plan) {
     for (const auto& step : program.steps) {
       if (step.kind != plan::StepKind::kLaunch) continue;
       const auto* asked = dynamic_cast<const runtime::Requirements*>(&runtime::backend(step.kernel.backend));
-      if (asked != nullptr) addRequirements(*asked, step.kernel, result);
+      if (asked == nullptr) continue;
+      addRequirements(*asked, step.kernel, result);
+      for (const auto& other : step.others) addRequirements(*asked, other.kernel, result);
     }
   }
   return {result.begin(), result.end()};

@@ -32,6 +32,7 @@ constexpr Variable kVariables[] = {
     {"TENON_CUDA_EXACT_PRODUCTS", 0, 1},
     {"TENON_CUDA_WARPGROUPS", 0, 1},
     {"TENON_SELF_CHECK", 0, 1},
+    {"TENON_TACTIC_RANGES", 0, 1},
     {"TENON_LOOP_LIMIT", 1, INT64_MAX},
     {"TENON_THREADS", 1, 4095},
     {"TENON_STOP_AFTER", 0, 1'000'000'000},

@@ -9,6 +9,7 @@
 
 #include "plan/branch_steps.h"
 #include "plan/layer_parameters.h"
+#include "plan/range_kernels.h"
 
 namespace tenon::plan {
 namespace {
@@ -127,6 +128,36 @@ std::vector<std::string> bindings(const Plan& plan) {
   return result;
 }
 
+// The tactic that runs at these extents; the step's own where they are not known.
+struct Shown {
+  const std::string& name;
+  uint64_t value;
+};
+Shown shownTactic(const Program& program, const Step& step, const SymbolValues* symbols) {
+  int32_t which = kOwnKernel;
+  const auto known = [&](const std::vector<int32_t>& tensors) {
+    return std::all_of(tensors.begin(), tensors.end(), [&](int32_t tensor) {
+      return tensor < 0 || isKnown(program.tensors[static_cast<size_t>(tensor)].shape, symbols);
+    });
+  };
+  if (!step.others.empty() && symbols != nullptr && known(step.inputs) && known(step.outputs))
+    which = kernelFor(step, openElements(program, step, *symbols));
+  if (which == kOwnKernel) return {step.tactic, step.tacticValue};
+  const auto& other = step.others[static_cast<size_t>(which)];
+  return {other.tactic, other.tacticValue};
+}
+
+// All tactics of a step that has more than one, each with the numbers of elements that it is for.
+std::string rangesJson(const Step& step) {
+  if (step.others.empty()) return {};
+  auto result = fmt::format(",\n  \"TacticRanges\": [\n  {{\"TacticName\": {}, \"TacticValue\": \"{:#018x}\"}}",
+                            quoted(step.tactic), step.tacticValue);
+  for (const auto& other : step.others)
+    result += fmt::format(",\n  {{\"TacticName\": {}, \"TacticValue\": \"{:#018x}\", \"Elements\": [{},{}]}}",
+                          quoted(other.tactic), other.tacticValue, other.elements.low, other.elements.high);
+  return result + "]";
+}
+
 // The stream of a step where tensors stand at their places for the largest shapes; 0 is the caller's.
 int32_t streamOf(const Program& program, size_t step) {
   if (program.auxStreams == 0) return 0;
@@ -195,8 +226,9 @@ std::string layerText(const Plan& plan, size_t program, size_t layer, const Symb
   if (!parameters.parameterType.empty()) result += ", ParameterType: " + escaped(parameters.parameterType, false);
   for (const auto& field : parameters.fields)
     result += fmt::format(", {}: {}", field.name, field.isText ? escaped(field.value, false) : field.value);
+  const auto tactic = shownTactic(p, step, symbols);
   return result + fmt::format(", TacticName: {}, TacticValue: {:#018x}, StreamId: {}, Metadata: {}",
-                              escaped(step.tactic, false), step.tacticValue, streamOf(p, layer),
+                              escaped(tactic.name, false), tactic.value, streamOf(p, layer),
                               escaped(step.metadata, false));
 }
 
@@ -213,10 +245,11 @@ std::string layerJson(const Plan& plan, size_t program, size_t layer, const Symb
   if (!parameters.parameterType.empty()) result += ",\n  \"ParameterType\": " + quoted(parameters.parameterType);
   for (const auto& field : parameters.fields)
     result += fmt::format(",\n  {}: {}", quoted(field.name), field.isText ? quoted(field.value) : field.value);
+  const auto tactic = shownTactic(p, step, symbols);
   result +=
       fmt::format(",\n  \"TacticName\": {},\n  \"TacticValue\": \"{:#018x}\",\n  \"StreamId\": {},\n  \"Metadata\": {}",
-                  quoted(step.tactic), step.tacticValue, streamOf(p, layer), quoted(step.metadata));
-  return result +
+                  quoted(tactic.name), tactic.value, streamOf(p, layer), quoted(step.metadata));
+  return result + rangesJson(step) +
          fmt::format(",\n  \"Operator\": {},\n  \"WorkspaceBytes\": {},\n  \"Constants\": {},\n  \"Origins\": [{}]\n}}",
                      quoted(step.kernel.op), step.workspaceBytes, tensors.json(step.inputs, true),
                      names(step.origins, ", "));

@@ -55,6 +55,15 @@ struct TensorRecord {
 
 enum class StepKind : uint8_t { kLaunch, kCopy, kView };
 
+// A kernel that a step runs in the place of its own, for other extents than those that this was chosen for. It computes
+// the same operator, on the same backend.
+struct RangeKernel {
+  Interval elements;  // of the step, as openElements() counts them: it runs from low to high
+  KernelRecord kernel;
+  std::string tactic;
+  uint64_t tacticValue = 0;
+};
+
 // One step of a program. kLaunch runs a kernel on its tensors; kCopy copies inputs[0] to outputs[0], same bytes; kView
 // does nothing, because its tensors share memory: profiler and inspector show the layer.
 struct Step {
@@ -68,8 +77,9 @@ struct Step {
   std::string metadata;         // for the inspector: of the network layers computed here
   std::vector<int32_t> inputs;  // tensors; -1 where an optional one is absent
   std::vector<int32_t> outputs;
-  uint64_t workspaceOffset = 0;  // within the arena
-  uint64_t workspaceBytes = 0;   // upper bound over the profile
+  uint64_t workspaceOffset = 0;     // within the arena
+  uint64_t workspaceBytes = 0;      // upper bound over the profile
+  std::vector<RangeKernel> others;  // in the order of their ranges, which do not meet
 };
 
 struct Symbol {

@@ -211,13 +211,23 @@ class ManifestReader {
     return tensor;
   }
 
+  KernelRecord one(const fbs::Kernel& x) {
+    return {text(x.backend()), text(x.name()), x.version(), text(x.op()), text(x.params()), x.native_code()};
+  }
+
+  RangeKernel one(const fbs::RangeKernel& x) {
+    RangeKernel other;
+    other.elements = {x.low(), x.high()};
+    if (x.kernel() != nullptr) other.kernel = one(*x.kernel());
+    other.tactic = text(x.tactic());
+    other.tacticValue = x.tactic_value();
+    return other;
+  }
+
   Step one(const fbs::Step& x) {
     Step step;
     step.kind = enumeration(x.kind(), StepKind::kView, "step kind");
-    if (x.kernel() != nullptr) {
-      const auto& k = *x.kernel();
-      step.kernel = {text(k.backend()), text(k.name()), k.version(), text(k.op()), text(k.params()), k.native_code()};
-    }
+    if (x.kernel() != nullptr) step.kernel = one(*x.kernel());
     step.name = text(x.name());
     step.origins = texts(x.origins());
     step.layerType = text(x.layer_type());
@@ -228,6 +238,7 @@ class ManifestReader {
     step.workspaceBytes = x.workspace_bytes();
     step.tacticValue = x.tactic_value();
     step.metadata = text(x.metadata());
+    all(x.others(), [&](const fbs::RangeKernel& k) { step.others.push_back(one(k)); });
     return step;
   }
 

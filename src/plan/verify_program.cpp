@@ -143,6 +143,9 @@ class ProgramVerifier {
       if (input != -1) verifyUse(step, stepIndex, input, false);
     }
     checkUser(!step.outputs.empty(), "plan, program {}, step '{}': it has no outputs", index_, step.name);
+    checkUser(step.kind == StepKind::kLaunch || step.others.empty(),
+              "plan, program {}, step '{}': it launches nothing, but has kernels for {} ranges of extents", index_,
+              step.name, step.others.size());
     if (step.kind == StepKind::kView) return verifyShared(step, stepIndex);
     for (const int32_t output : step.outputs) {
       checkUser(inRange(output, program_.tensors), "plan, program {}, step '{}': output tensor {} of {}", index_,
@@ -172,7 +175,21 @@ class ProgramVerifier {
   }
 
   void verifyKernel(const Step& step) {
-    const auto& kernel = step.kernel;
+    verifyRecord(step, step.kernel);
+    int64_t last = -1;
+    for (const auto& other : step.others) {
+      verifyRecord(step, other.kernel);
+      checkUser(other.kernel.backend == step.kernel.backend && other.kernel.op == step.kernel.op,
+                "plan, program {}, step '{}': it has kernels of different operators or backends", index_, step.name);
+      checkUser(
+          last < other.elements.low && other.elements.low <= other.elements.high,
+          "plan, program {}, step '{}': a kernel is for {} to {} elements; expected ranges in order that do not meet",
+          index_, step.name, other.elements.low, other.elements.high);
+      last = other.elements.high;
+    }
+  }
+
+  void verifyRecord(const Step& step, const KernelRecord& kernel) {
     checkUser(!kernel.backend.empty() && !kernel.name.empty(), "plan, program {}, step '{}': it has no kernel", index_,
               step.name);
     checkUser(kernel.nativeCode == -1 || inRange(kernel.nativeCode, plan_.nativeCode),

@@ -194,6 +194,12 @@ class ManifestWriter {
     return fbs::CreateKernel(fb_, backend, itsName, kernel.version, op, params, kernel.nativeCode);
   }
 
+  Offset<fbs::RangeKernel> one(const RangeKernel& other) {
+    const auto kernel = one(other.kernel);
+    const auto tactic = text(other.tactic);
+    return fbs::CreateRangeKernel(fb_, kernel, tactic, other.tacticValue, other.elements.low, other.elements.high);
+  }
+
   Offset<fbs::Step> one(const Step& step) {
     const auto kernel = one(step.kernel);
     const auto itsName = text(step.name);
@@ -203,8 +209,11 @@ class ManifestWriter {
     const auto metadata = text(step.metadata);
     const auto inputs = fb_.CreateVector(step.inputs);
     const auto outputs = fb_.CreateVector(step.outputs);
+    const auto others = step.others.empty()
+                            ? Offset<flatbuffers::Vector<Offset<fbs::RangeKernel>>>()
+                            : all<fbs::RangeKernel>(step.others, [&](const RangeKernel& x) { return one(x); });
     return fbs::CreateStep(fb_, static_cast<uint8_t>(step.kind), kernel, itsName, origins, layerType, tactic, inputs,
-                           outputs, step.workspaceOffset, step.workspaceBytes, step.tacticValue, metadata);
+                           outputs, step.workspaceOffset, step.workspaceBytes, step.tacticValue, metadata, others);
   }
 
   Offset<fbs::Program> one(const Program& program) {

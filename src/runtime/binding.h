@@ -44,7 +44,12 @@ class Binding {
   size_t programIndex() const noexcept { return programIndex_; }
   const Dims& dims(int32_t tensor) const { return shapes_[static_cast<size_t>(tensor)].dims; }
   uint64_t bytes(int32_t tensor) const { return bytes_[static_cast<size_t>(tensor)]; }
-  KernelInstance* instance(size_t step) const { return instances_[step].get(); }
+  // Which of a step's kernels the extents ask for: as plan::kernelFor() says it.
+  int32_t kernelOf(size_t step) const { return kernelOf_[step]; }
+  KernelInstance* instance(size_t step) const {
+    const int32_t which = kernelOf_[step];
+    return which < 0 ? instances_[step].get() : others_[step][static_cast<size_t>(which)].get();
+  }
   // What a step's kernel is configured for.
   struct StepShapes {
     std::vector<TensorShape> inputs;
@@ -91,6 +96,7 @@ class Binding {
   void placeView(size_t tensor);
   uint64_t reach(size_t tensor) const;
   void checkCapacity(size_t tensor) const;
+  void chooseKernels(size_t first, size_t last);
   void prepareSteps(size_t first, size_t last);
   void configureStep(size_t step);
   bool isMade(size_t step, const StepShapes& shapes) const;
@@ -110,7 +116,9 @@ class Binding {
   std::vector<TensorShape> shapes_;  // by tensor
   std::vector<uint64_t> bytes_;
   std::vector<uint64_t> viewOffsets_;
-  std::vector<std::unique_ptr<KernelInstance>> instances_;  // by step
+  std::vector<std::unique_ptr<KernelInstance>> instances_;            // by step
+  std::vector<std::vector<std::unique_ptr<KernelInstance>>> others_;  // by step, made when they are chosen first
+  std::vector<int32_t> kernelOf_;                                     // by step
   // What an instance was made ready for; no values where it was not, or failed.
   struct Made {
     StepShapes shapes;

@@ -67,9 +67,13 @@ class KernelLoader {
     }
     for (const auto& step : program.steps) {
       loaded.checked.push_back(checkedOperator(program, step));
-      loaded.packed.emplace_back();
-      loaded.kernels.push_back(step.kind == plan::StepKind::kLaunch ? loadSettled(program, loaded, step, measured)
-                                                                    : nullptr);
+      loaded.kernels.emplace_back();
+      loaded.others.emplace_back();
+      if (step.kind == plan::StepKind::kLaunch) {
+        loaded.kernels.back() = loadSettled(program, loaded, step, step.kernel, measured);
+        for (const auto& other : step.others)
+          loaded.others.back().push_back(loadSettled(program, loaded, step, other.kernel, measured));
+      }
       if (step.kind == plan::StepKind::kCopy) {
         for (const int32_t input : step.inputs) onDevice_.readRowMajor(program, loaded.base, input);
       }
@@ -110,18 +114,17 @@ class KernelLoader {
     return op;
   }
 
-  // Of the last step of `loaded`.
-  std::shared_ptr<const Kernel> loadSettled(const plan::Program& program, LoadedProgram& loaded, const plan::Step& step,
-                                            const SymbolValues& measured) {
+  LoadedKernel loadSettled(const plan::Program& program, const LoadedProgram& loaded, const plan::Step& step,
+                           const plan::KernelRecord& record, const SymbolValues& measured) {
     for (;;) {
       std::vector<TensorView> constants;
       for (const int32_t input : step.inputs)
         constants.push_back(input < 0 ? TensorView{} : constantOperand(program, loaded, input));
-      auto kernel = loadStep(step, constants);
+      auto kernel = loadStep(step, record, constants);
       if (constants_.mayRelease(program, step) && dynamic_cast<const Keeper*>(kernel.get()) != nullptr)
         packNow(program, step, *kernel, measured);
-      auto& packed = loaded.packed.back() = onDevice_.read(program, loaded.base, step, kernel, constants);
-      if (constants_.settle(program, step, kernel, packed)) return kernel;
+      auto packed = onDevice_.read(program, loaded.base, step, kernel, constants);
+      if (constants_.settle(program, step, kernel, packed)) return {std::move(kernel), std::move(packed)};
     }
   }
 
@@ -147,8 +150,8 @@ class KernelLoader {
     }
   }
 
-  std::shared_ptr<const Kernel> loadStep(const plan::Step& step, std::span<const TensorView> constants) {
-    const auto& record = step.kernel;
+  std::shared_ptr<const Kernel> loadStep(const plan::Step& step, const plan::KernelRecord& record,
+                                         std::span<const TensorView> constants) {
     std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", record.backend, record.name, record.version, record.op,
                                   record.params, record.nativeCode);
     for (const auto& constant : constants)
@@ -199,7 +202,9 @@ std::vector<std::function<void()>> aheadOf(const plan::Plan& plan) {
   std::map<std::string, std::vector<const plan::KernelRecord*>> records;
   for (const auto& program : plan.programs) {
     for (const auto& step : program.steps) {
-      if (step.kind == plan::StepKind::kLaunch) records[step.kernel.backend].push_back(&step.kernel);
+      if (step.kind != plan::StepKind::kLaunch) continue;
+      records[step.kernel.backend].push_back(&step.kernel);
+      for (const auto& other : step.others) records[other.kernel.backend].push_back(&other.kernel);
     }
   }
   std::vector<std::function<void()>> pieces;

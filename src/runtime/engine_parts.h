@@ -10,6 +10,7 @@
 #include "ops/shape_binder.h"
 #include "plan/phases.h"
 #include "plan/program.h"
+#include "plan/range_kernels.h"
 #include "runtime/constants.h"
 #include "runtime/device_constants.h"
 #include "runtime/implementations.h"
@@ -17,18 +18,28 @@
 
 namespace tenon::runtime {
 
+struct LoadedKernel {
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<PackedOperand> packed;  // operands that it reads packed
+};
+
 struct LoadedProgram {
-  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for copies
-  std::vector<std::optional<ops::Operator>> checked;   // by step: the operator whose shape rule its tensors must follow
-  std::vector<int32_t> base;                           // by tensor: the tensor whose storage it uses
+  std::vector<LoadedKernel> kernels;                  // by step; null for copies
+  std::vector<std::vector<LoadedKernel>> others;      // by step: as plan::Step has them
+  std::vector<std::optional<ops::Operator>> checked;  // by step: the operator whose shape rule its tensors must follow
+  std::vector<int32_t> base;                          // by tensor: the tensor whose storage it uses
   plan::ProgramPhases phases;
-  std::vector<std::vector<PackedOperand>> packed;  // by step: operands that its kernel reads packed
   // By tensor: address when it is a constant (or a view of one) that something reads row-major.
   std::vector<void*> constants;
 
-  // Puts the addresses of packed operands into those of a step's inputs.
-  void placePacked(size_t step, void** inputs) const {
-    for (const auto& operand : packed[step]) {
+  // `which`: of plan::kernelFor().
+  const LoadedKernel& kernel(size_t step, int32_t which) const {
+    return which == plan::kOwnKernel ? kernels[step] : others[step][static_cast<size_t>(which)];
+  }
+
+  // Puts the addresses of operands that one of a step's kernels reads packed into those of the step's inputs.
+  void placePacked(size_t step, int32_t which, void** inputs) const {
+    for (const auto& operand : kernel(step, which).packed) {
       if (operand.position == 0 && operand.constant->address != nullptr)
         inputs[operand.input] = operand.constant->address;
     }

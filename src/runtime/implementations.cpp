@@ -37,7 +37,7 @@ void reportImplementations(const Binding& binding, int profile, const SymbolValu
     const auto* chosen = dynamic_cast<const Chosen*>(binding.instance(i));
     if (chosen == nullptr || binding.skipped(i) || chosen->implementation().empty()) continue;
     const auto got = chosen->implementation();
-    const std::string& wanted = steps[i].kernel.params;
+    const std::string& wanted = plan::recordOf(steps[i], binding.kernelOf(i)).params;
     if (!parts.told.isFirst(profile, i, measured)) continue;
     const auto line =
         fmt::format("step '{}' of {} -> {} runs '{}'", steps[i].name, binding.dims(steps[i].inputs[0]).text(),

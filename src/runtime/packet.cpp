@@ -58,7 +58,7 @@ void Packet::prepare(const Setup& setup) {
     first_.push_back(operands_.size());
     for (const int32_t input : step.inputs)
       operands_.push_back(input < 0 ? nullptr : addresses_[static_cast<size_t>(input)]);
-    loaded.placePacked(i, operands_.data() + first_.back());
+    loaded.placePacked(i, binding_->kernelOf(i), operands_.data() + first_.back());
     for (const int32_t output : step.outputs) operands_.push_back(addresses_[static_cast<size_t>(output)]);
     void* const extra = binding_->extraWorkspace(i);
     workspaces_.push_back(extra != nullptr ? extra

@@ -50,8 +50,9 @@ TEST(Loads, ChosenKernelsAreLoadedTwiceInABuildAndOnceInAnEngine) {
             ASSERT_EQ(step.kind, plan::StepKind::kLaunch);
             const int loads = loadsOf(log, step.kernel);
             // Measured, or asked for its workspace; then asked at the shapes of each profile. Where workspace is
-            // limited, products are asked once more, when channel-blocked layouts are looked at.
-            EXPECT_LE(loads, static_cast<int>(1 + profiles) + (isLimited ? 1 : 0)) << step.name;
+            // limited, products are asked once more, when channel-blocked layouts are looked at. At level 4 and above
+            // they are measured at the min shapes, too.
+            EXPECT_LE(loads, static_cast<int>(1 + profiles) + (isLimited ? 1 : 0) + (level >= 4 ? 1 : 0)) << step.name;
             EXPECT_GE(loads, 1) << step.name;
             if (!isLimited && (level == 0 || isKnown)) {
               EXPECT_EQ(loads, static_cast<int>(profiles)) << step.name;

@@ -17,15 +17,60 @@ using graph::ValueId;
 
 class Asker {
  public:
-  Asker(const graph::Graph& graph, const Assignment& assignment, const ProfileSymbols& symbols, Log& log)
-      : graph_(graph), assignment_(assignment), symbols_(symbols), log_(log) {}
+  Asker(const graph::Graph& graph, const Assignment& assignment, Log& log)
+      : graph_(graph), assignment_(assignment), log_(log) {}
 
-  const KernelNeeds& ask(graph::NodeId id) {
+  const KernelNeeds& ask(graph::NodeId id, const ProfileSymbols& symbols) {
     const auto& node = graph_.node(id);
     const auto& option = assignment_.choice[id];
     const auto [known, isNew] = known_.try_emplace(keyOf(node, option.record));
-    if (isNew) known->second = configure(node, option);
+    if (isNew) {
+      // A static network has one set of shapes.
+      std::vector<NamedExtents> at{{"opt", &symbols.opt}};
+      if (symbols.max != symbols.opt) at.push_back({"max", &symbols.max});
+      if (symbols.min != symbols.opt) at.push_back({"min", &symbols.min});
+      known->second = configure(node, option, at);
+    }
     return known->second;
+  }
+
+  // For one thread, so that plans do not depend on their number; contexts add what more of them need.
+  KernelNeeds configure(const Node& node, const Option& option, std::span<const NamedExtents> at) const {
+    auto& backend = runtime::backend(option.record.backend);
+    const platform::SerialScope alone(backend.device().isHost());
+    std::vector<TensorView> constants;
+    for (const ValueId input : node.inputs) {
+      const auto& value = graph_.value(input);
+      constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
+    }
+    auto record = option.record;
+    std::unique_ptr<runtime::Kernel> kernel;
+    std::unique_ptr<runtime::KernelInstance> instance;
+    const auto load = [&] {
+      instance.reset();
+      kernel = backend.load({record, constants, option.nativeCode, log_, true});
+      instance = kernel->instantiate();
+    };
+    load();
+    KernelNeeds needs;
+    for (const auto& [which, values] : at) {
+      try {
+        configureAt(node, *values, *instance, needs);
+      } catch (const OutOfMemory&) {
+        throw;
+      } catch (const InternalError&) {
+        throw;
+      } catch (const Error& error) {
+        needs.refused = which;
+        needs.refusal = error.what();
+        return needs;
+      }
+      const auto* chosen = dynamic_cast<runtime::Chosen*>(instance.get());
+      if (chosen == nullptr || values != at[0].values || chosen->implementation().empty()) continue;
+      record.params = needs.implementation = chosen->implementation();
+      if (at.size() > 1) load();  // that one is wanted at the other shapes too
+    }
+    return needs;
   }
 
  private:
@@ -47,49 +92,6 @@ class Asker {
     return {type.dtype, evaluate(type.shape, values), assignment_.formats[id]};
   }
 
-  // For one thread, so that plans do not depend on their number; contexts add what more of them need.
-  KernelNeeds configure(const Node& node, const Option& option) const {
-    auto& backend = runtime::backend(option.record.backend);
-    const platform::SerialScope alone(backend.device().isHost());
-    std::vector<TensorView> constants;
-    for (const ValueId input : node.inputs) {
-      const auto& value = graph_.value(input);
-      constants.push_back(value.constant != nullptr ? value.constant->view() : TensorView{});
-    }
-    auto record = option.record;
-    std::unique_ptr<runtime::Kernel> kernel;
-    std::unique_ptr<runtime::KernelInstance> instance;
-    const auto load = [&] {
-      instance.reset();
-      kernel = backend.load({record, constants, option.nativeCode, log_, true});
-      instance = kernel->instantiate();
-    };
-    load();
-    KernelNeeds needs;
-    // A static network has one set of shapes.
-    for (const auto& [which, values] :
-         {std::pair("opt", &symbols_.opt), std::pair("max", &symbols_.max), std::pair("min", &symbols_.min)}) {
-      if (values != &symbols_.opt && *values == symbols_.opt) continue;
-      try {
-        configureAt(node, *values, *instance, needs);
-      } catch (const OutOfMemory&) {
-        throw;
-      } catch (const InternalError&) {
-        throw;
-      } catch (const Error& error) {
-        needs.refused = which;
-        needs.refusal = error.what();
-        return needs;
-      }
-      const auto* chosen = dynamic_cast<runtime::Chosen*>(instance.get());
-      if (chosen == nullptr || values != &symbols_.opt || chosen->implementation().empty()) continue;
-      record.params = needs.implementation = chosen->implementation();
-      if (symbols_.max != symbols_.opt || symbols_.min != symbols_.opt)
-        load();  // that one is wanted at the other shapes too
-    }
-    return needs;
-  }
-
   void configureAt(const Node& node, const SymbolValues& values, runtime::KernelInstance& instance,
                    KernelNeeds& needs) const {
     std::vector<runtime::TensorShape> inputs;
@@ -104,7 +106,6 @@ class Asker {
 
   const graph::Graph& graph_;
   const Assignment& assignment_;
-  const ProfileSymbols& symbols_;
   Log& log_;
   std::map<std::string, KernelNeeds> known_;
 };
@@ -114,11 +115,16 @@ class Asker {
 std::vector<KernelNeeds> askKernels(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
                                     const ProfileSymbols& symbols, Log& log) {
   std::vector<KernelNeeds> result(graph.nodeCount());
-  Asker asker(graph, assignment, symbols, log);
+  Asker asker(graph, assignment, log);
   for (const auto id : graph.order()) {
-    if (!assignment.isView[id] && !placement.shared.contains(id)) result[id] = asker.ask(id);
+    if (!assignment.isView[id] && !placement.shared.contains(id)) result[id] = asker.ask(id, symbols);
   }
   return result;
+}
+
+KernelNeeds askKernel(const graph::Graph& graph, const Assignment& assignment, graph::NodeId id, const Option& option,
+                      std::span<const NamedExtents> at, Log& log) {
+  return Asker(graph, assignment, log).configure(graph.node(id), option, at);
 }
 
 }  // namespace tenon::compile

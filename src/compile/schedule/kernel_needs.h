@@ -22,4 +22,14 @@ struct KernelNeeds {
 std::vector<KernelNeeds> askKernels(const graph::Graph& graph, const Assignment& assignment, const Placement& placement,
                                     const ProfileSymbols& symbols, Log& log);
 
+// Extents and what they are called in a refusal.
+struct NamedExtents {
+  std::string_view name;
+  const SymbolValues* values;
+};
+
+// Of an option in the place of a node's choice, at some extents; the first are those that it was measured at.
+KernelNeeds askKernel(const graph::Graph& graph, const Assignment& assignment, graph::NodeId id, const Option& option,
+                      std::span<const NamedExtents> at, Log& log);
+
 }  // namespace tenon::compile

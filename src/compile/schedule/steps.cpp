@@ -281,8 +281,24 @@ class Scheduler {
     const auto& needs = needs_[id];
     step.workspaceBytes = needs.workspaceBytes;
     if (!needs.implementation.empty()) step.kernel.params = needs.implementation;
+    addOthers(id, step);
     step_[id] = static_cast<int32_t>(program_.steps.size());
     program_.steps.push_back(std::move(step));
+  }
+
+  // Kernels for other extents.
+  void addOthers(NodeId id, plan::Step& step) {
+    const auto found = assignment_.others.find(id);
+    if (found == assignment_.others.end()) return;
+    for (const auto& [option, elements] : found->second) {
+      auto& other = step.others.emplace_back();
+      other.elements = elements;
+      other.kernel = option.record;
+      if (!option.nativeCode.empty()) other.kernel.nativeCode = native_.add(option.nativeCode);
+      other.tactic = option.candidate.kernelName();
+      other.tacticValue = option.candidate.hash();
+      step.workspaceBytes = std::max(step.workspaceBytes, option.workspaceBytes);
+    }
   }
 
   // Numbers that are read behind the phase, where the host can read them.

@@ -56,7 +56,7 @@ struct Whole::State {
       first.push_back(operands.size());
       for (const int32_t input : step.inputs)
         operands.push_back(input < 0 ? nullptr : addresses[static_cast<size_t>(input)]);
-      engine->parts().programs[0].placePacked(i, operands.data() + first.back());
+      engine->parts().programs[0].placePacked(i, binding.kernelOf(i), operands.data() + first.back());
       for (const int32_t output : step.outputs) operands.push_back(addresses[static_cast<size_t>(output)]);
       present.instances.push_back(binding.instance(i));
       void* const extra = binding.extraWorkspace(i);
