@@ -52,6 +52,19 @@ void addNoise(const TensorView& view, const std::optional<HostTensor>& terms, st
   }
 }
 
+// What the type holds stays: an exponent of 2 is 2.
+void addRoundingNoise(const TensorView& view, DataType narrow, std::mt19937_64& random) {
+  const HostTensor before(view.dtype, view.dims);
+  const HostTensor rounded(narrow, view.dims);
+  std::copy_n(static_cast<const char*>(view.data), view.bytes(), static_cast<char*>(before.view().data));
+  addNoise(view, std::nullopt, random, narrow);
+  for (int64_t i = 0; i < view.count(); ++i) {
+    const double value = before.view().loadDouble(i);
+    rounded.view().storeDouble(i, value);
+    if (rounded.view().loadDouble(i) == value) view.storeDouble(i, value);
+  }
+}
+
 HostTensor absolute(const TensorView& view) {
   HostTensor result(view.dtype, view.dims);
   for (int64_t i = 0; i < view.count(); ++i) result.view().storeDouble(i, std::fabs(view.loadDouble(i)));
@@ -183,7 +196,7 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
     std::copy_n(static_cast<const char*>(views[id].data), views[id].bytes(),
                 static_cast<char*>(values[id].view().data));
     views[id] = values[id].view();
-    addNoise(views[id], std::nullopt, random, narrow);
+    addRoundingNoise(views[id], narrow, random);
   }
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
