@@ -10,7 +10,7 @@
 (tests/onnx/light_models.py): some tens of kilobytes. The other call draws the weights and sets the batch; it needs a GPU, onnx
 and numpy. Each row is built and timed by every build of trtexec that is named, and by the first of them once more with each
 variable of --beside; the engines of a row are timed in turns, --rounds times, and the least median counts. What is timed has
-the GPU alone (gpu_turns.py). --flag is one more for building; --fp32 (no TF32) and --bf16 take the place of --fp16. Columns:
+the GPU alone (gpu_turns.py). --flag is one more for building; --fp32 (no TF32), --tf32 and --bf16 take the place of --fp16. Columns:
 "ms" and "over known", the fastest time of a peer in earlier runs (gpu_known_peers.json, FP16) over it; "build", seconds of the
 build that counts; "cold", with --warm: all rows are built before, so many side by side, which fills the cache of
 kernels, since compiling them is most of a build; "load", with --load: milliseconds from the plan to the first result
@@ -270,8 +270,8 @@ def main():
     parser.add_argument("--trtexec", action="append", default=[], metavar="[NAME=]FILE", help="its libraries are in ../lib")
     parser.add_argument("--beside", action="append", default=[], metavar="NAME=VARIABLE=VALUE")
     kinds = parser.add_mutually_exclusive_group()
-    for kind in ("fp32", "bf16"):
-        kinds.add_argument(f"--{kind}", dest="types", action="store_const", const=["--noTF32"] if kind == "fp32" else ["--bf16"])
+    for kind, flags in {"fp32": ["--noTF32"], "tf32": [], "bf16": ["--bf16"]}.items():
+        kinds.add_argument(f"--{kind}", dest="types", action="store_const", const=flags)
     parser.add_argument("--flag", action="append", default=[], help="one more flag for building")
     parser.add_argument("--warm", type=int, default=0, metavar="JOBS")
     parser.add_argument("--load", action="store_true")
@@ -288,7 +288,7 @@ def main():
         options.folder = options.light
         return pack(options)
     options.end = time.monotonic() + options.seconds_in_all
-    options.types = options.types or ["--fp16"]
+    options.types = ["--fp16"] if options.types is None else options.types
     options.folder.mkdir(parents=True, exist_ok=True)
     known = json.loads(KNOWN.read_text())
     unknown = [spec for spec in options.rows if spec not in known["order"]]

@@ -7,6 +7,8 @@
 --what passes: the pipeline of passes; builds0, builds1: a whole build at that optimization level, loaded again and run on
 the CPU; any: as builds0, each node by one of its candidates at random; regions: passes and builds of loops and conditionals whose
 bodies are random graphs; all: these in turn, the minutes shared among them.
+gpu0, gpu1, gpuany, gpuregions: whole builds for a GPU, the same three and regions at level 0, executed several times in two contexts;
+gpuf16, gpubf16, gputf32: of any candidates in these types; gpularge, gpulargef16: of graphs eight times as wide; gpu: these in turn.
 Seeds go up from 1 and are what a graph is made of. A file in the folder of states keeps which seeds are done and which failed,
 so that a run that was stopped, or that ran out of its minutes, goes on where it was; `--graphs` counts all of them
 together. A seed that failed, or that ended the program, is named with the command that repeats it, and tried again by the
@@ -26,6 +28,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = {"passes": "RandomGraphs.PassesKeepValues", "builds0": "RandomGraphs.BuildsAtLevelZeroMatch", "builds1": "RandomGraphs.BuildsAtLevelOneMatch",
          "any": "RandomGraphs.BuildsOfAnyCandidatesMatch", "regions": "RandomGraphs.RegionsMatch"}
+GPU = {"gpu0": "Unmeasured", "gpu1": "Measured", "gpuany": "OfAnyCandidates", "gpuregions": "OfRegions", "gpuf16": "InF16", "gpubf16": "InBf16",
+       "gputf32": "InTf32", "gpularge": "Larger", "gpulargef16": "LargerInF16"}
 OFFSET = {"builds1": 30}  # its seeds begin so far behind the first one
 
 
@@ -42,16 +46,19 @@ class Run:
 
     def command(self, first, count):
         environment = {"TENON_RANDOM_FIRST": str(first - OFFSET.get(self.what, 0)), "TENON_RANDOM_GRAPHS": str(count)}
+        if self.what in GPU:
+            return environment, [str(self.options.program.parent / "test_cuda"), f"--gtest_filter=OnGpu.RandomGraphs{GPU[self.what]}"]
         return environment, [str(self.options.program), f"--gtest_filter={TESTS[self.what]}"]
 
     def run(self, first, count):
         """Seeds that failed, and the program's output; one that stopped before its last graph is run again behind the one that stopped it."""
         failed, output = [], ""
+        device = {} if self.what in GPU else {"TENON_DEVICE": "cpu"}
         while count > 0:
             environment, command = self.command(first, count)
             threads = {"TENON_THREADS": "1"} if self.options.jobs > 1 else {}
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                  env={**os.environ, **threads, **environment, "TENON_RANDOM_TRACE": "1", "TENON_DEVICE": "cpu"})
+                                  env={**os.environ, **threads, **environment, "TENON_RANDOM_TRACE": "1", **device})
             output += done.stdout
             failed += [int(seed) for seed in re.findall(r"^failed (\d+)$", done.stdout, re.MULTILINE)]
             begun = [int(seed) for seed in re.findall(r"^begin (\d+)$", done.stdout, re.MULTILINE)]
@@ -121,8 +128,8 @@ def joined(ranges):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/test_passes")
-    parser.add_argument("--what", choices=[*TESTS, "all"], default="all")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/test_passes", help="test_cuda is beside it")
+    parser.add_argument("--what", choices=[*TESTS, "all", *GPU, "gpu"], default="all")
     parser.add_argument("--graphs", type=int, default=100000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--chunk", type=int, default=100)
@@ -131,7 +138,7 @@ def main():
     parser.add_argument("--logs", type=pathlib.Path, help="folder for the outputs of chunks with failures")
     options = parser.parse_args()
     options.program = options.program.resolve()
-    names = list(TESTS) if options.what == "all" else [options.what]
+    names = {"all": list(TESTS), "gpu": list(GPU)}.get(options.what, [options.what])
     runs = []
     for name in names:
         run = Run(name, options.minutes / len(names), options)

@@ -203,6 +203,23 @@ TEST(Code, CopiesOfTheCompilerAgree) {
   for (const auto& code : codes) EXPECT_EQ(code, expected);
 }
 
+// A copy that has compiled something is believed what it refuses.
+TEST(Code, CopiesOfTheCompilerAreTrusted) {
+  if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
+  using backends::cuda::Compilers;
+  Compilers several(2, 1);
+  const Compilers::Lease original(several);
+  EXPECT_EQ(&*original, &backends::cuda::nvrtc());
+  EXPECT_TRUE(original.isTrusted());
+  {
+    Compilers::Lease copy(several);
+    EXPECT_NE(&*copy, &*original);
+    EXPECT_FALSE(copy.isTrusted());
+    copy.trust();
+  }
+  EXPECT_TRUE(Compilers::Lease(several).isTrusted());
+}
+
 TEST(Code, OneCompilerIsEnough) {
   if (!backends::cuda::nvrtc().missing.empty()) GTEST_SKIP() << backends::cuda::nvrtc().missing;
   using backends::cuda::Compilers;

@@ -6,9 +6,11 @@
 
 #include <thread>
 
+#include "backends/cuda/driver/compiler.h"
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
 #include "cuda/on_gpu.h"
+#include "cuda/variable.h"
 
 namespace tenon::test {
 namespace {
@@ -123,6 +125,26 @@ TEST_F(OnGpu, PreparationEndsWithBuildsThatAreStopped) {
     EXPECT_THROW(build(&impatient), Cancelled) << patience;
   }
   (void)build();
+}
+
+// Where all kernels of a kind are refused, each is so once, and the others do the work.
+TEST_F(OnGpu, PreparationWithoutAKindOfKernels) {
+  void* const library = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
+  auto* const again =
+      library == nullptr ? nullptr : reinterpret_cast<unsigned long (*)()>(dlsym(library, "emulatedRefusals"));
+  if (again == nullptr) GTEST_SKIP() << "only the emulated GPU's compiler refuses what it is told to refuse";
+  const Variable uncached("TENON_CACHE_DIR", "");
+  const Variable refuses("TENON_EMULATED_REFUSES", "tenon_mma90");
+  const auto before = again();
+  for (int round = 0; round < 2; ++round)
+    EXPECT_THROW((void)backends::cuda::compile("// tenon_mma90", 90), Unsupported) << round;
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  (void)compile::build(graph::parse(kNetwork), options);
+  EXPECT_TRUE(log.contains("refuses a kernel"));
+  EXPECT_EQ(again(), before);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include "backends/cuda/kernels/mma90/mma90.h"
+#include "compile/assignment.h"
 #include "compile/proposals.h"
 #include "compile/stages.h"
 #include "compile/tune/profiler.h"
@@ -60,8 +62,37 @@ TEST_F(OnGpu, TuningComparesResultsInEachFormat) {
     EXPECT_NE(measured.failure.find("differs from that of the reference candidate"), std::string::npos)
         << measured.failure;
     EXPECT_TRUE(measured.lasting);
+    EXPECT_TRUE(measured.refused) << "it is no warning";
   }
   EXPECT_NE(stages.table().find("checking results"), std::string::npos);
+}
+
+// Where our products by warpgroups are faster than any engine, cuDNN is not asked, with TF32 as in halves.
+TEST_F(OnGpu, TuningAsksCudnnForLargeProductsAlone) {
+  if (const auto missing = backends::cuda::mma90Missing(); !missing.empty()) GTEST_SKIP() << missing;
+  const auto reasonOf = [](const char* type, int64_t batch, bool tf32) {
+    const auto graph = graph::parse(fmt::format(R"g(graph "g" {{
+  input %x : {0}[{1},64,56,56]
+  const %w : {0}[256,64,1,1] = random(5)
+  const %b : {0}[256,1,1] = random(6)
+  %y : {0}[{1},256,56,56] = convolution{{epilogue="add(x0,x1);relu(t0)"}}(%x, %w, %b) "n"
+  output %y
+}})g",
+                                                type, batch));
+    compile::BuildOptions options;
+    options.tf32 = tf32;
+    auto problem = compile::makeProblem(graph, graph.node(graph.order()[0]), {}, options);
+    problem.more = 0;
+    for (const auto* tactic : compile::tacticsOf("cuda")) {
+      if (tactic->name() == "cuda.cudnn_convolution") return tactic->supports(problem).reason;
+    }
+    return std::string("there is no such tactic");
+  };
+  const std::string faster = "kernels of our own are faster";
+  EXPECT_EQ(reasonOf("f16", 1, false), faster);
+  EXPECT_EQ(reasonOf("f32", 1, true), faster);
+  EXPECT_NE(reasonOf("f32", 1, false), faster);
+  EXPECT_NE(reasonOf("f32", 512, true), faster);
 }
 
 TEST_F(OnGpu, TuningRemembersInTheCache) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "passes/pipeline.h"
-#include "rounding.h"
+#include "passes/rounding.h"
 #include "support/build_and_run.h"
 
 namespace tenon::passes {
@@ -50,20 +50,21 @@ inline std::vector<HostTensor> randomInputs(const graph::Graph& graph, int64_t e
 // then the noise that a unit in the last place of each value brings, times `noises`, is the bound.
 inline void expectClose(const graph::Graph& graph, const std::vector<HostTensor>& inputs,
                         const std::vector<HostTensor>& got, const std::vector<HostTensor>& expected, double tolerance,
-                        double noises, const std::string& trace) {
+                        double noises, const std::string& trace, DataType narrow = DataType::kF32) {
   ASSERT_EQ(got.size(), expected.size());
   std::vector<double> noise;
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i].view().dims, expected[i].view().dims) << got[i].view().dims.text();
     const double error = test::relativeError(got[i].view(), expected[i].view());
     if (error <= tolerance) continue;
-    if (noise.empty()) noise = noiseOfOutputs(graph, test::views(inputs), expected);
+    if (noise.empty()) noise = noiseOfOutputs(graph, test::views(inputs), expected, 4, narrow);
     // One element may stay the same four times though its last place decides, as that of 1 - tanh(x) does.
     constexpr uint64_t kManyTimes = 64;
-    if (error > noises * noise[i] + narrowestUnit(graph))
-      noise = noiseOfOutputs(graph, test::views(inputs), expected, kManyTimes);
-    EXPECT_LE(error, noises * noise[i] + narrowestUnit(graph)) << "output " << i << " (noise " << noise[i] << ") of\n"
-                                                               << graph::text(graph) << trace;
+    const double unit = narrowestUnit(graph, narrow);
+    if (error > noises * noise[i] + unit)
+      noise = noiseOfOutputs(graph, test::views(inputs), expected, kManyTimes, narrow);
+    EXPECT_LE(error, noises * noise[i] + unit) << "output " << i << " (noise " << noise[i] << ") of\n"
+                                               << graph::text(graph) << trace;
   }
 }
 

@@ -17,7 +17,8 @@ using graph::ValueId;
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), graph_("random") {}
+  // Extents of images grow with the scale; at a scale of 1 they are a few elements.
+  explicit Generator(uint64_t seed, int64_t scale = 1) : random_(seed), scale_(scale), graph_("random") {}
   graph::Graph make();
   graph::Graph makeRegions();
 
@@ -29,6 +30,12 @@ class Generator {
   ValueId pickFrom(const std::vector<ValueId>& values) {
     return values[static_cast<size_t>(pick(static_cast<int64_t>(values.size())))];
   }
+  // An extent, larger by the scale, and seldom a multiple of it.
+  int64_t grown(int64_t extent, int64_t scale) {
+    return scale == 1 ? extent : extent * scale + (pick(2) == 0 ? 0 : pick(scale));
+  }
+  int64_t channels(int64_t extent) { return grown(extent, scale_); }
+  int64_t pixels(int64_t extent) { return grown(extent, (scale_ + 1) / 2); }
   const Shape& shape(ValueId id) const { return graph_.value(id).type.shape; }
   DataType type(ValueId id) const { return graph_.value(id).type.dtype; }
   bool isExact(ValueId id) const { return exact_.count(id) > 0 || graph_.value(id).constant != nullptr; }
@@ -129,6 +136,7 @@ class Generator {
   std::vector<ValueId> constantsOf(const Generator& inner, const std::vector<ValueId>& constants);
 
   std::mt19937_64 random_;
+  const int64_t scale_;
   graph::Graph graph_;
   std::vector<ValueId> pool_;      // f32 values that steps may read
   std::vector<ValueId> integers_;  // values of integers and truth values

@@ -2,6 +2,7 @@
 #include "random_graph.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "ops/op/concat.h"
@@ -20,7 +21,8 @@
 namespace tenon::passes {
 namespace {
 
-constexpr int64_t kManyElements = 2500;  // what is larger is only made smaller
+// What is larger is only made smaller.
+constexpr int64_t kManyElements = 2500, kManyAtScale = 60000;
 
 }  // namespace
 
@@ -45,8 +47,9 @@ void Generator::addInputs() {
     return Extent::symbol(symbol);
   };
   const Extent batch = extent("N", 0, 3, 1 + pick(3));
-  const Extent last = extent("L", 3, 10, 3 + pick(5));
-  pool_.push_back(graph_.addInput("x", {DataType::kF32, {batch, 1 + pick(5), 3 + pick(5), last}, std::nullopt}));
+  const Extent last = extent("L", 3, 10, pixels(3 + pick(5)));
+  pool_.push_back(
+      graph_.addInput("x", {DataType::kF32, {batch, channels(1 + pick(5)), pixels(3 + pick(5)), last}, std::nullopt}));
   exact_.insert(pool_.back());
   if (pick(4) == 0) integers();
 }
@@ -95,7 +98,12 @@ bool Generator::tryPut(const ops::Operator& op, std::vector<ValueId> inputs) {
 }
 
 ValueId Generator::weights(const Dims& dims, DataType dtype) {
-  return graph_.addConstant(graph::Constant::own(test::randomTensor(dtype, dims, random_())));
+  HostTensor values = test::randomTensor(dtype, dims, random_());
+  // Sums of many terms stay as large as these.
+  const int64_t terms = dims.rank < 2 || dims.count() == 0 ? 1 : dims.rank == 2 ? dims[0] : dims.count() / dims[0];
+  for (int64_t i = 0; scale_ > 1 && i < dims.count(); ++i)
+    values.view().storeDouble(i, values.view().loadDouble(i) / std::sqrt(static_cast<double>(terms)));
+  return graph_.addConstant(graph::Constant::own(std::move(values)));
 }
 
 ValueId Generator::indices(const Dims& dims, int64_t low, int64_t high) {
@@ -126,7 +134,7 @@ ValueId Generator::withNumber(const std::string& op, ValueId x, double value) {
 }
 
 void Generator::step(ValueId x) {
-  if (elements(x) > kManyElements) return anyRowwise(x);
+  if (elements(x) > (scale_ == 1 ? kManyElements : kManyAtScale)) return anyRowwise(x);
   switch (pick(24)) {
     case 0: return unary(x);
     case 1: return perChannel(x);
@@ -183,17 +191,17 @@ bool Generator::isImage(ValueId x, int64_t smallest) const {
 
 void Generator::convolution(ValueId x) {
   if (!isImage(x, 1)) return unary(x);
-  const int64_t channels = shape(x)[1].constant();
+  const int64_t in = shape(x)[1].constant();
   const int64_t pad = pick(2);
   const int64_t limit = std::min(shape(x)[2].constant(), shape(x)[3].constant()) + 2 * pad;
   const int64_t kernel = 1 + pick(std::min<int64_t>(3, limit));
   ops::Convolution op;
   op.prePadding = op.postPadding = {pad, pad};
   op.strides = {1 + pick(2), 1 + pick(2)};
-  op.groups = channels > 1 && pick(4) == 0 ? channels : 1;
+  op.groups = in > 1 && pick(4) == 0 ? in : 1;
   op.hasBias = pick(2) == 0;
-  const int64_t out = pick(2) == 0 ? channels : op.groups * (1 + pick(4));
-  std::vector<ValueId> inputs{x, weights({out, channels / op.groups, kernel, kernel})};
+  const int64_t out = pick(2) == 0 ? in : op.groups == 1 ? channels(1 + pick(4)) : op.groups * (1 + pick(4));
+  std::vector<ValueId> inputs{x, weights({out, in / op.groups, kernel, kernel})};
   if (op.hasBias) inputs.push_back(weights({out}));
   put(std::move(op), std::move(inputs));
 }
@@ -208,7 +216,7 @@ void Generator::pooling(ValueId x) {
 void Generator::matmul(ValueId x) {
   const auto& in = shape(x);
   if (in.size() < 2 || !in.back().isConstant()) return unary(x);
-  put(ops::MatMul{}, {x, weights({in.back().constant(), 1 + pick(6)})});
+  put(ops::MatMul{}, {x, weights({in.back().constant(), channels(1 + pick(6))})});
 }
 
 void Generator::rowwise(ValueId x) {
@@ -262,5 +270,10 @@ void Generator::slice(ValueId x) {
 }
 
 graph::Graph randomGraph(uint64_t seed) { return Generator(seed).make(); }
+
+graph::Graph largeRandomGraph(uint64_t seed) {
+  constexpr int64_t kScale = 8;
+  return Generator(seed, kScale).make();
+}
 
 }  // namespace tenon::passes

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "check_pass.h"
 #include "ops/op/pointwise.h"
+#include "random_builds.h"
 #include "random_graph.h"
 
 namespace tenon::passes {
@@ -14,16 +14,9 @@ namespace {
 
 using graph::Graph;
 
-uint64_t variable(const char* name, uint64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : otherwise;
-}
-
 // How many graphs, and the first seed: scripts/fuzz_passes.py asks for more than a test run does.
 uint64_t graphCount() { return variable("TENON_RANDOM_GRAPHS", 300); }
 uint64_t firstSeed() { return variable("TENON_RANDOM_FIRST", 1); }
-
-bool isTraced() { return std::getenv("TENON_RANDOM_TRACE") != nullptr; }
 
 // Counts of operators, and of scalar operators within them, over the graphs as they were made.
 using Counts = std::map<std::string, int64_t>;
@@ -54,22 +47,6 @@ void checkPasses(uint64_t seed, Counts* counts = nullptr, const Options& options
     ADD_FAILURE() << error.what() << "\n" << graph::text(before);
   }
 }
-
-// Notes whether the seed's check left a failure that the seeds before it had not.
-class Failures {
- public:
-  void note(uint64_t seed) {
-    const int now = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
-    if (now > seen_) fmt::print("failed {}\n", seed);
-    failed_ += now > seen_ ? 1 : 0;
-    seen_ = now;
-  }
-  bool tooMany() const { return failed_ >= (isTraced() ? 1000 : 3); }
-
- private:
-  int seen_ = 0;
-  int failed_ = 0;
-};
 
 TEST(RandomGraphs, PassesKeepValues) {
   Counts counts;
@@ -129,40 +106,6 @@ TEST(RandomGraphs, EachPassMayBeOff) {
   }
 }
 
-// One of the candidates of each node, by the seed and the node's name.
-decltype(compile::BuildOptions::filter) anyCandidate(uint64_t seed) {
-  return [seed](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (candidates.size() < 2) return candidates;
-    const uint64_t choice = hashBytes(node.name, seed) % candidates.size();
-    return std::vector<compile::Candidate>{candidates[choice]};
-  };
-}
-
-// Candidates at random may have formats that nothing changes into each other; then the choice is the build's.
-plan::Plan buildIfPossible(const Graph& graph, compile::BuildOptions& options) {
-  try {
-    return compile::build(graph, options);
-  } catch (const Error& error) {
-    const bool isFormats = std::string_view(error.what()).find("no assignment of layouts") != std::string_view::npos;
-    if (options.filter == nullptr || !isFormats) throw;
-    options.filter = nullptr;
-    return compile::build(graph, options);
-  }
-}
-
-// oneDNN's relu makes 0 of NaN, the reference keeps it: where NaN is expected (behind an average of nothing) any number
-// will do.
-void allowNumbersForNaN(const std::vector<HostTensor>& expected, std::vector<HostTensor>& got) {
-  for (size_t i = 0; i < std::min(expected.size(), got.size()); ++i) {
-    const auto wanted = expected[i].view();
-    const auto have = got[i].view();
-    if (!isFloating(wanted.dtype) || wanted.dims != have.dims) continue;
-    for (int64_t at = 0; at < wanted.count(); ++at) {
-      if (std::isnan(wanted.loadDouble(at))) have.storeDouble(at, wanted.loadDouble(at));
-    }
-  }
-}
-
 void checkBuild(int level, bool anyOf, uint64_t seed, Maker make = randomGraph) {
   SCOPED_TRACE(fmt::format("seed {}", seed));
   if (isTraced()) fmt::print("begin {}\n", seed), std::fflush(stdout);
@@ -171,17 +114,7 @@ void checkBuild(int level, bool anyOf, uint64_t seed, Maker make = randomGraph) 
   options.optimizationLevel = level;
   if (anyOf) options.filter = anyCandidate(seed);
   const auto inputs = randomInputs(graph, 2, seed);
-  const auto& shape = graph.value(graph.inputs()[0]).type.shape;
-  if (!isConstant(shape)) {
-    plan::InputRange range;
-    range.min = range.opt = range.max = inputs[0].view().dims;
-    for (size_t i = 0; i < shape.size(); ++i) {
-      if (shape[i].isConstant()) continue;
-      range.min[static_cast<int>(i)] = 1;
-      range.max[static_cast<int>(i)] = 4;
-    }
-    options.profiles = {{{"x", range}}};
-  }
+  options.profiles = profilesOf(graph, inputs);
   try {
     test::RecordingLog log;
     options.device = "cpu";

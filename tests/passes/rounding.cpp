@@ -39,14 +39,29 @@ double unitOfLastPlace(DataType dtype) {
 double leastStep(DataType dtype) { return dtype == DataType::kF16 ? 0x1p-24 : 0; }
 
 // `terms`: the size of what the operator adds up for each element, or nothing.
-void addNoise(const TensorView& view, const std::optional<HostTensor>& terms, std::mt19937_64& random) {
-  const double unit = unitOfLastPlace(view.dtype);
+void addNoise(const TensorView& view, const std::optional<HostTensor>& terms, std::mt19937_64& random,
+              DataType narrow) {
+  const DataType type = view.dtype == DataType::kF32 ? narrow : view.dtype;
+  const double unit = unitOfLastPlace(type);
   for (int64_t i = 0; i < view.count(); ++i) {
     const double share = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
     const double value = view.loadDouble(i);
     const double size = terms ? std::max(std::fabs(value), terms->view().loadDouble(i)) : std::fabs(value);
-    const double noise = std::isfinite(size) ? std::max(size * unit, leastStep(view.dtype)) : 0;
+    const double noise = std::isfinite(size) ? std::max(size * unit, leastStep(type)) : 0;
     view.storeDouble(i, value + share * noise);
+  }
+}
+
+// What the type holds stays: an exponent of 2 is 2.
+void addRoundingNoise(const TensorView& view, DataType narrow, std::mt19937_64& random) {
+  const HostTensor before(view.dtype, view.dims);
+  const HostTensor rounded(narrow, view.dims);
+  std::copy_n(static_cast<const char*>(view.data), view.bytes(), static_cast<char*>(before.view().data));
+  addNoise(view, std::nullopt, random, narrow);
+  for (int64_t i = 0; i < view.count(); ++i) {
+    const double value = before.view().loadDouble(i);
+    rounded.view().storeDouble(i, value);
+    if (rounded.view().loadDouble(i) == value) view.storeDouble(i, value);
   }
 }
 
@@ -159,8 +174,8 @@ bool isExactNode(const graph::Graph& graph, const graph::Node& node) {
   return pointwise != nullptr && isExactExpression(pointwise->expr);
 }
 
-std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<const TensorView> inputs,
-                                          uint64_t seed) {
+std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<const TensorView> inputs, uint64_t seed,
+                                          DataType narrow) {
   std::mt19937_64 random(seed);
   SymbolValues symbols = graph::bindSymbols(graph, inputs);
   std::vector<HostTensor> values(graph.valueCount());
@@ -168,12 +183,20 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
   std::vector<bool> exact(graph.valueCount());
   for (size_t i = 0; i < inputs.size(); ++i) {
     views[graph.inputs()[i]] = inputs[i];
-    exact[graph.inputs()[i]] = true;
+    exact[graph.inputs()[i]] = narrow == DataType::kF32 || inputs[i].dtype != DataType::kF32;
   }
   for (graph::ValueId id = 0; id < graph.valueCount(); ++id) {
     if (graph.value(id).constant == nullptr) continue;
     views[id] = graph.value(id).constant->view();
-    exact[id] = true;
+    exact[id] = narrow == DataType::kF32 || views[id].dtype != DataType::kF32;
+  }
+  for (graph::ValueId id = 0; id < graph.valueCount(); ++id) {
+    if (views[id].data == nullptr || exact[id]) continue;
+    values[id] = HostTensor(views[id].dtype, views[id].dims);
+    std::copy_n(static_cast<const char*>(views[id].data), views[id].bytes(),
+                static_cast<char*>(values[id].view().data));
+    views[id] = values[id].view();
+    addRoundingNoise(views[id], narrow, random);
   }
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
@@ -197,7 +220,7 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
     for (const auto output : node.outputs) exact[output] = isExact;
     for (const auto& view : out) {
       if (hasNoise(graph, node, isExact, view.dtype))
-        addNoise(view, termsOf(node, in.empty() ? TensorView{} : in[0], view), random);
+        addNoise(view, termsOf(node, in.empty() ? TensorView{} : in[0], view), random, narrow);
     }
   }
   std::vector<HostTensor> results;
@@ -209,8 +232,8 @@ std::vector<HostTensor> evaluateWithNoise(const graph::Graph& graph, std::span<c
   return results;
 }
 
-double narrowestUnit(const graph::Graph& graph) {
-  double result = unitOfLastPlace(DataType::kF32);
+double narrowestUnit(const graph::Graph& graph, DataType narrow) {
+  double result = unitOfLastPlace(narrow);
   // Expressions of a body round between their steps, too, in every iteration; the noise stands behind whole nodes.
   constexpr double kIterations = 4;
   for (const auto id : graph.order()) {
@@ -229,10 +252,10 @@ double narrowestUnit(const graph::Graph& graph) {
 }
 
 std::vector<double> noiseOfOutputs(const graph::Graph& graph, std::span<const TensorView> inputs,
-                                   const std::vector<HostTensor>& expected, uint64_t times) {
+                                   const std::vector<HostTensor>& expected, uint64_t times, DataType narrow) {
   std::vector<double> result(expected.size());
   for (uint64_t seed = 1; seed <= times; ++seed) {
-    const auto got = evaluateWithNoise(graph, inputs, seed);
+    const auto got = evaluateWithNoise(graph, inputs, seed, narrow);
     for (size_t i = 0; i < got.size(); ++i) {
       const double error = test::relativeError(got[i].view(), expected[i].view());
       if (std::isfinite(error)) result[i] = std::max(result[i], error);

@@ -7,13 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/code_cache.h"
 #include "backends/cuda/driver/compilers.h"
 #include "backends/cuda/driver/cuda_device.h"
+#include "backends/cuda/driver/made_once.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "plan/checksum.h"
@@ -75,10 +75,11 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
   std::string complaint;
   std::vector<std::byte> code;
   {
-    const Compilers::Lease compiler(compilers());
+    Compilers::Lease compiler(compilers());
     code = compileBy(*compiler, source, capability, complaint);
-    // What a copy of the library lacks, the library itself may find: files beside it, say.
-    if (code.empty() && &*compiler != &nvrtc()) code = compileBy(nvrtc(), source, capability, complaint);
+    // All threads would wait for the library itself, were it asked for every kernel that is refused.
+    if (!code.empty()) compiler.trust();
+    else if (!compiler.isTrusted()) code = compileBy(nvrtc(), source, capability, complaint);
   }
   if (code.empty()) throw Unsupported("NVRTC refuses a kernel for sm_{} {}", capability, complaint);
   return code;
@@ -148,33 +149,19 @@ std::string codeKey(const std::string& source, int capability) {
 
 std::vector<std::byte> compile(const std::string& source, int capability) {
   if (!nvrtc().missing.empty()) throw Unsupported("NVRTC is needed to compile kernels: {}", nvrtc().missing);
-  // Threads that want the same code wait for the one that makes it; the last ones stay for the tactics of a build.
-  struct Made {
-    std::once_flag once;
-    std::vector<std::byte> code;
-  };
-  struct Known {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<Made>> made;
-  };
-  static auto* const kKnown = new Known;
+  // Threads that want the same code wait for the one that makes it; the last ones stay for the tactics of a build, and
+  // so does that they were refused.
   constexpr size_t kMost = 512;
-  std::shared_ptr<Made> made;
-  {
-    const std::lock_guard lock(kKnown->mutex);
-    if (kKnown->made.size() >= kMost) kKnown->made.clear();
-    auto& place = kKnown->made[fmt::format("{} {}", capability, source)];
-    if (place == nullptr) place = std::make_shared<Made>();
-    made = place;
-  }
-  std::call_once(made->once, [&] {
+  static auto* const kMade = new MadeOnce<std::vector<std::byte>>(kMost);
+  return *kMade->get(fmt::format("{} {}", capability, source), [&] {
     const auto key = codeKey(source, capability);
-    made->code = readCachedCode(key);
-    if (!made->code.empty()) return;
-    made->code = compileNow(source, capability);
-    writeCachedCode(key, made->code);
+    auto code = readCachedCode(key);
+    if (code.empty()) {
+      code = compileNow(source, capability);
+      writeCachedCode(key, code);
+    }
+    return std::make_shared<const std::vector<std::byte>>(std::move(code));
   });
-  return made->code;
 }
 
 Module::Module(std::span<const std::byte> code, const Code& source) {

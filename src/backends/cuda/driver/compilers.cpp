@@ -123,7 +123,7 @@ const Nvrtc& nvrtc() {
 
 Compilers::Copy& Compilers::take() {
   std::unique_lock lock(mutex_);
-  if (copies_.empty()) copies_.push_back({&nvrtc(), 0});
+  if (copies_.empty()) copies_.emplace_back(&nvrtc(), true);
   const auto fewest = [&] {
     return std::min_element(copies_.begin(), copies_.end(),
                             [](const Copy& a, const Copy& b) { return a.users < b.users; });
@@ -139,7 +139,7 @@ Compilers::Copy& Compilers::take() {
           return copy.functions->compileProgram == made->compileProgram;  // of a loader that has its own opinion
         });
     if (isNew) {
-      copies_.push_back({made, 0});
+      copies_.emplace_back(made, false);
     } else {
       refused_ = true;
     }

@@ -2,6 +2,7 @@
 // takes, so that one copy keeps no more than eight threads busy.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -15,8 +16,10 @@ namespace tenon::backends::cuda {
 class Compilers {
  private:
   struct Copy {
+    Copy(const Nvrtc* from, bool mayBeTrusted) : functions(from), isTrusted(mayBeTrusted) {}
     const Nvrtc* functions;
-    size_t users;
+    size_t users = 0;
+    std::atomic<bool> isTrusted;  // it is the library itself, or has compiled something
   };
 
  public:
@@ -30,6 +33,10 @@ class Compilers {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     const Nvrtc& operator*() const { return *copy_.functions; }
+    // Whether a kernel that it refuses is one that the library itself would refuse, too: a copy may lack files beside
+    // the library, and compiles nothing then.
+    bool isTrusted() const { return copy_.isTrusted; }
+    void trust() { copy_.isTrusted = true; }
 
    private:
     Compilers& from_;

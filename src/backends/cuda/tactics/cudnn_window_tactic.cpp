@@ -27,7 +27,7 @@ constexpr size_t kMostFlat = 2;       // of few images of one element per channe
 constexpr size_t kMostDepthwise = 4;  // behind them engines that take a group after the other
 constexpr size_t kReadyMade = 3;      // operations of bias, residual and activation
 constexpr size_t kMostBare = 3;       // where the fused ones stand as well
-constexpr size_t kMostLinear = 2;     // of half types in rows, which the tensor cores do not read as they are
+constexpr size_t kMostLinear = 2;     // in rows, which the tensor cores do not read as they are
 
 Candidate formatsOf(std::string_view tactic, const Problem& problem, Layout format) {
   Candidate candidate{std::string(tactic), "", {}, {format}};
@@ -49,7 +49,7 @@ bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
 
 // Whether our product by warpgroups takes it, where not everything is tried.
 bool isOwnProduct(const Problem& problem) {
-  return hasOwnProducts(problem) && problem.more == 0 && bits(problem.inputs[0].dtype) == 16 &&
+  return hasOwnProducts(problem) && problem.more == 0 && mayUseTensorCores(problem) &&
          isTakenBy("cuda.mma90_convolution", problem);
 }
 
@@ -63,7 +63,7 @@ bool isForOwnKernels(const dnn::WindowOp& op, const Problem& problem) {
   constexpr int64_t kFewOfWindows = int64_t{1} << 28;  // multiply-adds
   constexpr int64_t kFew = int64_t{1} << 34;           // likewise
   constexpr int64_t kFewDepthwise = int64_t{1} << 31;  // likewise
-  if (!hasOwnProducts(problem) || problem.more != 0 || bits(problem.inputs[0].dtype) != 16) return false;
+  if (!hasOwnProducts(problem) || problem.more != 0 || !mayUseTensorCores(problem)) return false;
   const int64_t work = multiplyAdds(op, problem);
   if (isDepthwise(op, problem)) return work < kFewDepthwise && isTakenBy("cuda.depthwise_convolution", problem);
   if (isTakenBy("cuda.image_convolution", problem)) return true;
@@ -135,8 +135,8 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
   const auto chip = dnn::Chip::here();
   const auto type = problem.outputs[0].dtype;
   const auto epilogue = op.wholeEpilogue();
-  const bool half = type != DataType::kF32;
-  const auto math = half || problem.tf32 ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
+  const bool onTensorCores = type != DataType::kF32 || problem.tf32;
+  const auto math = onTensorCores ? dnn::Math::kAny : dnn::Math::kNoTensorCores;
   const auto& x = problem.inputs[0].dims;
   const bool besideOwn = isOwnProduct(problem);
   const bool flat = dnn::isFlat(x, problem.inputs[1].dims, problem.outputs[0].dims);
@@ -151,10 +151,11 @@ std::vector<Candidate> windowCandidates(std::string_view tactic, const dnn::Wind
     const std::vector<runtime::TensorShape> outputs{{type, problem.outputs[0].dims, format}};
     const runtime::Shapes shapes{inputs, outputs, &problem.symbols};
     size_t most = kMostFused;
-    if (half && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast)) most = kMostLinear;
+    if (onTensorCores && !flat && format == Layout::kLinear && hasFormat(problem, Layout::kChannelsLast))
+      most = kMostLinear;
     if (flat && x[0] <= kMostSkinnyRows) most = kMostFlat;
     if (isDepthwise(op, problem)) most = std::min(most, kMostDepthwise);
-    const bool mustCompile = half && epilogue.instructions.size() > kReadyMade;
+    const bool mustCompile = onTensorCores && epilogue.instructions.size() > kReadyMade;
     const size_t compiled = mustCompile ? mostCompiled(op, problem) : most;
     const auto ask = [&](Fusion fusion) {
       size_t found = 0;

@@ -18,6 +18,10 @@ std::vector<DataType> inputTypes(const compile::Problem& problem) {
   return types;
 }
 
+bool mayUseTensorCores(const compile::Problem& problem) {
+  return bits(problem.inputs[0].dtype) == 16 || (problem.inputs[0].dtype == DataType::kF32 && problem.tf32);
+}
+
 bool isTakenBy(std::string_view tactic, const compile::Problem& problem) {
   for (const auto* one : compile::tacticsOf("cuda")) {
     if (one->name() == tactic) return static_cast<bool>(one->supports(problem));

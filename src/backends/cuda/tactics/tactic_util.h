@@ -26,6 +26,8 @@ struct LinearOperands {
 };
 
 std::vector<DataType> inputTypes(const compile::Problem& problem);
+// Whether tensor cores may compute it: operands of 16 bits, and f32 that may be rounded to TF32.
+bool mayUseTensorCores(const compile::Problem& problem);
 // Whether the tactic of that name supports the problem.
 bool isTakenBy(std::string_view tactic, const compile::Problem& problem);
 

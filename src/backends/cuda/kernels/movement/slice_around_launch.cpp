@@ -47,6 +47,7 @@ class SliceInstance final : public runtime::KernelInstance {
       const int64_t step = op_.stride.empty() ? 1 : valueOf(op_.stride[axis], shapes);
       axes_.push_back({y.dims[at], to[axis], valueOf(op_.start[axis], shapes), step, x.dims[at], from[axis]});
     }
+    if (axes_.empty()) axes_.push_back({1, 1, 0, 1, 1, 1});  // of no axes: one element
     joinInner();
     mostUnit_ = wholeUnit();
     setUnit(mostUnit_);
