@@ -185,14 +185,15 @@ class LinePoolingInstance final : public runtime::KernelInstance {
 
   // What lies in one piece and is short is widened at once.
   Group widened(const Group& group, float* wide) const {
-    if (group.widen == nullptr || axes_[0].in != 1) return group;
+    if (group.widen == nullptr) return group;
     // Rows that stand apart may end in front of those of the line before.
     int64_t begin = std::numeric_limits<int64_t>::max();
     int64_t end = 0;
     for (const auto& place : group.places) {
-      if (place.rows.cells == 0) continue;
-      begin = std::min(begin, place.plane + place.rows.begin * axes_[2].in);
-      end = std::max(end, place.plane + place.rows.end * axes_[2].in);
+      if (place.rows.cells == 0 || place.z.cells == 0) continue;
+      const auto at = [&](int64_t z, int64_t row) { return place.plane + (z * axes_[1].in + row) * axes_[2].in; };
+      begin = std::min(begin, at(place.z.begin, place.rows.begin));
+      end = std::max(end, at(place.z.end - 1, place.rows.end));
     }
     if (end <= begin) return group;
     if (end - begin > kWideRows * kLine) return group;
