@@ -47,7 +47,8 @@ TEST(Transpose, FilledSlices) {
   for (const char* type : {"i8", "f16", "f32", "i64"}) {
     for (const char* fields :
          {"start=[-1,-2,-3] size=[4,7,50]", "start=[0,0,-3] size=[2,3,40]", "start=[0,1,0] size=[2,5,44]",
-          "start=[5,0,0] size=[2,3,44]", "start=[1,2,60] size=[3,3,7] stride=[-1,-1,-3]"}) {
+          "start=[5,0,0] size=[2,3,44]", "start=[0,-1,0] size=[2,5,44]", "start=[-1,0,0] size=[4,3,44]",
+          "start=[1,2,60] size=[3,3,7] stride=[-1,-1,-3]"}) {
       const std::string size(std::string_view(fields).substr(std::string_view(fields).find("size=") + 5));
       const std::string shape = size.substr(0, size.find(']') + 1);
       expectMatchesReference(fmt::format(

@@ -36,8 +36,9 @@ std::vector<double> einsum(const std::vector<std::string>& terms, const std::str
   return sums;
 }
 
+// `type`: what the operands are cast to; 0: they stay as they are.
 void check(const std::string& equation, const std::vector<std::string>& terms, const std::string& result,
-           const std::map<char, int64_t>& extents) {
+           const std::map<char, int64_t>& extents, int64_t type = 0) {
   SCOPED_TRACE(equation);
   ModelMaker maker(17);
   std::vector<Reals> operands;
@@ -47,9 +48,14 @@ void check(const std::string& equation, const std::vector<std::string>& terms, c
     for (const char letter : terms[i]) shape.push_back(extents.at(letter));
     names.push_back("x" + std::to_string(i));
     maker.input(names.back(), shape);
-    operands.push_back(randomReals(static_cast<size_t>(elementCount(shape)), static_cast<unsigned>(i) + 5));
+    operands.push_back(randomReals(static_cast<size_t>(elementCount(shape)), static_cast<unsigned>(i) + 5, -9, 9));
+    if (type == 0) continue;
+    for (float& value : operands.back()) value = std::trunc(value);
+    ModelMaker::set(maker.node("Cast", {names.back()}, {"w" + std::to_string(i)}), "to", type);
+    names.back() = "w" + std::to_string(i);
   }
-  ModelMaker::set(maker.node("Einsum", names, {"y"}), "equation", equation);
+  ModelMaker::set(maker.node("Einsum", names, {type == 0 ? "y" : "v"}), "equation", equation);
+  if (type != 0) ModelMaker::set(maker.node("Cast", {"v"}, {"y"}), "to", int64_t{1});
   maker.output("y");
   const auto outputs = runModel(maker, operands);
   ASSERT_EQ(outputs.size(), 1u);
@@ -83,6 +89,28 @@ TEST(Einsum, EllipsesStandForTheRest) {
   check("...ij,...jk->...ik", {"abij", "abjk"}, "abik", e);
   check("...ij->...", {"abij"}, "ab", {{'a', 2}, {'b', 3}, {'i', 4}, {'j', 2}});
   check("...ij,jk", {"aij", "jk"}, "aik", {{'a', 2}, {'i', 4}, {'j', 2}, {'k', 3}});
+}
+
+TEST(Einsum, OfIntegers) {
+  const std::map<char, int64_t> e{{'a', 2}, {'b', 3}, {'i', 4}, {'j', 5}, {'k', 3}};
+  constexpr int64_t kInt32 = 6, kInt64 = 7;
+  for (const int64_t type : {kInt32, kInt64}) {
+    const auto with = [&](const std::string& letters) {
+      std::map<char, int64_t> some;
+      for (const char letter : letters) some[letter] = e.at(letter);
+      return some;
+    };
+    check("ij,jk->ik", {"ij", "jk"}, "ik", with("ijk"), type);
+    check("ij,jk", {"ij", "jk"}, "ik", with("ijk"), type);
+    check("kj,bij->bki", {"kj", "bij"}, "bki", with("bijk"), type);
+    check("i,ij,j->", {"i", "ij", "j"}, "", with("ij"), type);
+    check("ij,ji->ij", {"ij", "ji"}, "ij", with("ij"), type);
+    check("...ij,...jk->...ik", {"abij", "abjk"}, "abik", e, type);
+    check("...ij,jk->i...k", {"abij", "jk"}, "iabk", e, type);
+    check("...ij,...jk", {"bij", "abjk"}, "abik", e, type);
+    check("...j,j->", {"abj", "j"}, "", with("abj"), type);
+    check("ii->i", {"ii"}, "i", with("i"), type);
+  }
 }
 
 TEST(Einsum, WrongEquationsAreRefused) {

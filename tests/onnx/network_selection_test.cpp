@@ -1,5 +1,6 @@
 // Operators whose outputs have as many elements as the data say, from the model's bytes to numbers and shapes.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "network_run.h"
@@ -360,6 +361,29 @@ TEST(ComputedScales, OfAResize) {
     }
     ASSERT_EQ(y[0].shape, (Dimensions{1, 1, 8, 4}));
     expectNear(y[0].values<float>(), expected, 1e-5);
+  }
+}
+
+// By way of FLOAT, whose results are cut off.
+TEST(Resize, InterpolatesIntegers) {
+  Reals x = randomReals(2 * 5 * 7, 3, -99, 99);
+  for (float& value : x) value = std::trunc(value);
+  const auto resized = [&](const std::string& mode, int64_t type) {
+    ModelMaker maker(17);
+    maker.input("x", {1, 2, 5, 7});
+    maker.floats("scales", {4}, {1, 1, 2, 1.5f});
+    ModelMaker::set(maker.node("Cast", {"x"}, {"w"}), "to", type);
+    ModelMaker::set(maker.node("Resize", {"w", "", "scales"}, {"v"}), "mode", mode);
+    ModelMaker::set(maker.node("Cast", {"v"}, {"y"}), "to", int64_t{1});
+    maker.output("y");
+    return runModel(maker, {x}).at(0);
+  };
+  constexpr int64_t kFloat = 1, kInt32 = 6, kInt64 = 7;
+  for (const std::string mode : {"linear", "cubic"}) {
+    Reals expected = resized(mode, kFloat);
+    for (float& value : expected) value = std::trunc(value);
+    EXPECT_EQ(resized(mode, kInt32), expected) << mode;
+    EXPECT_EQ(resized(mode, kInt64), expected) << mode;
   }
 }
 

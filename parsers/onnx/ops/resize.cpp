@@ -220,7 +220,10 @@ ParsedValues importResize(OnnxNode& node) {
                           node.real("extrapolation_value", 0.0f)};
     return {resizedByMatrices(node.term(0), rule, resizedAxes(node, policy))};
   }
-  auto& layer = writer.added(writer.network().addResize(node.tensor(0)), "addResize");
+  const DataType type = writer.typeOf(node.input(0));
+  const bool byFloats = mode != "nearest" && (type == DataType::kINT32 || type == DataType::kINT64);  // no layer does
+  const ParsedValue x = byFloats ? writer.cast(node.input(0), DataType::kFLOAT) : node.input(0);
+  auto& layer = writer.added(writer.network().addResize(writer.tensor(x)), "addResize");
   setMode(layer, mode);
   setCoordinates(layer, coordinates, mode, nearest);
   if (mode == "cubic") {
@@ -228,7 +231,7 @@ ParsedValues importResize(OnnxNode& node) {
     layer.setExcludeOutside(node.integer("exclude_outside", 0) != 0);
   }
   setExtent(node, layer, node.optional(early ? 1 : 2), early ? ParsedValue() : node.optional(3));
-  return {writer.output(layer)};
+  return {byFloats ? writer.cast(writer.output(layer), type) : writer.output(layer)};
 }
 
 ParsedValues importUpsample(OnnxNode& node) {
@@ -248,7 +251,7 @@ ParsedValues importUpsample(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"Resize", 10, kNewestOpset, importResize,
-     "addResize; tf_crop_and_resize, half_pixel_symmetric, antialiasing and aspect policies with constant sizes: "
+     "addResize (INT32 and INT64 that are interpolated: by way of FLOAT); tf_crop_and_resize, half_pixel_symmetric, antialiasing and aspect policies with constant sizes: "
      "addMatrixMultiply or addGather for each axis"},
     {"Upsample", 7, 9, importUpsample, "addResize kASYMMETRIC"},
 };

@@ -17,7 +17,9 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlock = kScanColumns;  // columns, or elements of a line
-constexpr int64_t kFew = 8;               // columns, whose sums stay in registers
+constexpr int64_t kFew = 8;               // columns, whose sums stay in registers; elements of short lines
+constexpr int64_t kNarrow = 128;          // columns, whose sums stay in vectors
+constexpr int64_t kFlatBlock = 65536;     // columns of few rows, which are read fastest in their order
 constexpr int64_t kHalfBlock = 1024;      // columns of halves, whose sums stay in the first cache
 
 // Floating types are summed in double; integers wrap in 64 bits, then saturate.
@@ -53,6 +55,11 @@ void scanLine(const T* x, T* y, int64_t count, int64_t step, bool exclusive, Sum
   }
 }
 
+// Floats of few rows are summed in f32: that many roundings are within those of the blocks that longer sums are made
+// of.
+template <typename T>
+using ShortSumOf = std::conditional_t<std::is_same_v<T, float>, float, SumOf<T>>;
+
 // Rows of so few columns that all sums stay in registers.
 template <typename T, size_t kColumns>
 void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive) {
@@ -65,19 +72,34 @@ void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive) {
     }
   }
 }
-// Whether there are few columns.
-template <typename T>
-bool scanFew(const T* x, T* y, int64_t rows, int64_t width, int64_t step, bool exclusive) {
-  switch (width) {
-    case 2: return scanColumns<T, 2>(x, y, rows, step, exclusive), true;
-    case 3: return scanColumns<T, 3>(x, y, rows, step, exclusive), true;
-    case 4: return scanColumns<T, 4>(x, y, rows, step, exclusive), true;
-    case 5: return scanColumns<T, 5>(x, y, rows, step, exclusive), true;
-    case 6: return scanColumns<T, 6>(x, y, rows, step, exclusive), true;
-    case 7: return scanColumns<T, 7>(x, y, rows, step, exclusive), true;
-    case 8: return scanColumns<T, 8>(x, y, rows, step, exclusive), true;
-    default: return false;
+
+// Lines of so few elements that a call for each would cost more than they do.
+template <typename T, size_t kExtent, bool kExclusive>
+void scanShort(const T* x, T* y, int64_t lines, bool isReverse) {
+  using Sum = ShortSumOf<T>;
+  const auto one = [&](auto place) {
+    for (int64_t line = 0; line < lines; ++line, x += kExtent, y += kExtent) {
+      Sum sum{};
+      for (size_t k = 0; k < kExtent; ++k) {
+        const auto before = sum;
+        sum = plus(sum, static_cast<Sum>(x[place(k)]));
+        y[place(k)] = stored<T>(kExclusive ? before : sum);
+      }
+    }
+  };
+  if (isReverse) return one([](size_t k) { return kExtent - 1 - k; });
+  one([](size_t k) { return k; });
+}
+
+// Calls body with the constant `count`, from 2 to kFew; false where it is another.
+template <int64_t kCount = kFew, typename Body>
+bool withConstant(int64_t count, Body&& body) {
+  if constexpr (kCount > 1) {
+    if (count != kCount) return withConstant<kCount - 1>(count, body);
+    body(std::integral_constant<size_t, kCount>());
+    return true;
   }
+  return false;
 }
 
 class CumulativeInstance final : public runtime::KernelInstance {
@@ -119,13 +141,16 @@ class CumulativeInstance final : public runtime::KernelInstance {
     // Long pieces of rows, but some for every thread, and none much shorter; a column's sums are the same in any.
     constexpr int64_t kJobs = 16;
     constexpr int64_t kLine = 64;
-    const int64_t fair = platform::teamSize() == 1 ? kBlock : outer_ * inner_ / kJobs;
-    const int64_t most = std::clamp<int64_t>(fair, kLine, kBlock);
+    const bool isFlat = std::is_same_v<T, float> && extent_ <= static_cast<int64_t>(kScanRows);
+    const int64_t largest = isFlat ? kFlatBlock : kBlock;
+    const int64_t fair = platform::teamSize() == 1 ? largest : outer_ * inner_ / kJobs;
+    const int64_t most = std::clamp<int64_t>(fair, kLine, largest);
     const int64_t even = inner_ / ((inner_ + most - 1) / most);
-    const int64_t block = std::min((even + kLine - 1) / kLine * kLine, kBlock);
+    const int64_t block = std::min((even + kLine - 1) / kLine * kLine, largest);
     const int64_t blocks = (inner_ + block - 1) / block;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;
+    if (inner_ == 1 && scanShortLines(x, y)) return;
     runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * block;
       const int64_t at = job / blocks * extent_ * inner_ + first + column;
@@ -139,9 +164,25 @@ class CumulativeInstance final : public runtime::KernelInstance {
         sum = {};
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
       }
-      if (inner_ <= kFew && scanFew(x + at, y + at, extent_, width, step, op_.exclusive)) return;
+      if (inner_ <= kFew && withConstant(width, [&](auto columns) {
+            scanColumns<T, columns>(x + at, y + at, extent_, step, op_.exclusive);
+          }))
+        return;
       scanFunctions(type_).sums(x + at, y + at, static_cast<size_t>(extent_), static_cast<size_t>(width), step,
-                                op_.exclusive);
+                                {op_.exclusive, inner_ <= kNarrow});
+    });
+  }
+
+  template <typename T>
+  bool scanShortLines(const T* x, T* y) const {
+    constexpr int64_t kLines = 512;  // of a job
+    return withConstant(extent_, [&](auto extent) {
+      runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 4, [&](int64_t job) {
+        const int64_t at = job * kLines * extent_;
+        const int64_t lines = std::min(kLines, outer_ - job * kLines);
+        if (op_.exclusive) return scanShort<T, extent, true>(x + at, y + at, lines, op_.reverse);
+        scanShort<T, extent, false>(x + at, y + at, lines, op_.reverse);
+      });
     });
   }
 
@@ -151,13 +192,52 @@ class CumulativeInstance final : public runtime::KernelInstance {
     auto* const y = static_cast<uint16_t*>(arguments.outputs[0]);
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
+    const int64_t slice = extent_ * inner_;
+    if (slice <= kBlock) {
+      const int64_t slices = kBlock / slice;  // of a job
+      return runJobs((outer_ + slices - 1) / slices, outer_ * slice * 4, [&](int64_t job) {
+        const int64_t first = job * slices;
+        halfSlices(x + first * slice, y + first * slice, std::min(slices, outer_ - first), widen, narrow);
+      });
+    }
     const int64_t blocks = (inner_ + kHalfBlock - 1) / kHalfBlock;
-    runJobs(outer_ * blocks, outer_ * extent_ * inner_ * 4, [&](int64_t job) {
+    runJobs(outer_ * blocks, outer_ * slice * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kHalfBlock;
       const int64_t at = job / blocks * extent_ * inner_ + column;
       if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);
       halfColumns(x + at, y + at, std::min(kHalfBlock, inner_ - column), widen, narrow);
     });
+  }
+
+  // Slices along the axis that fit into one block.
+  void halfSlices(const uint16_t* x, uint16_t* y, int64_t slices, VectorFunction widen, VectorFunction narrow) const {
+    const int64_t slice = extent_ * inner_;
+    const auto count = static_cast<size_t>(slices * slice);
+    float values[kBlock];
+    float sums[kBlock];
+    widen(x, nullptr, nullptr, values, count);
+    const bool isShort = inner_ == 1 && withConstant(extent_, [&](auto extent) {
+                           if (op_.exclusive) return scanShort<float, extent, true>(values, sums, slices, op_.reverse);
+                           scanShort<float, extent, false>(values, sums, slices, op_.reverse);
+                         });
+    for (int64_t i = 0; !isShort && i < slices; ++i) floatSlice(values + i * slice, sums + i * slice);
+    narrow(sums, nullptr, nullptr, y, count);
+  }
+  void floatSlice(const float* x, float* y) const {
+    if (inner_ == 1) {
+      double sum = 0;
+      lineSums_(x, y, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum);
+      return;
+    }
+    const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
+    const int64_t step = op_.reverse ? -inner_ : inner_;
+    if (withConstant(inner_, [&](auto columns) {
+          scanColumns<float, columns>(x + first, y + first, extent_, step, op_.exclusive);
+        }))
+      return;
+    scanFunctions(DataType::kF32)
+        .sums(x + first, y + first, static_cast<size_t>(extent_), static_cast<size_t>(inner_), step,
+              {op_.exclusive, inner_ <= kNarrow});
   }
 
   void halfLine(const uint16_t* x, uint16_t* y, VectorFunction widen, VectorFunction narrow) const {

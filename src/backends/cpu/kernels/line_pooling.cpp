@@ -85,6 +85,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     if (windowRows_ > kMostWindowRows || axes_[2].in > kLine) windowRows_ = 0;
     for (auto* neutral : {&neutralMaximum_, &neutralSum_}) neutral->assign(static_cast<size_t>(axes_[2].in) + 1, 0);
     maximum_.fill(neutralMaximum_.data(), static_cast<size_t>(axes_[2].in));
+    planDirect();
     return 0;
   }
 
@@ -100,6 +101,7 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     const int64_t group = std::clamp<int64_t>(kLine / std::max<int64_t>(1, span), 1, kMostLines);
     runJobs((lines + group - 1) / group, work, [&](int64_t job) {
       const int64_t begin = job * group;
+      if (!places_.empty()) return directLines(x, y, begin, std::min(lines, begin + group));
       this->lines(x, y, begin, std::min(lines, begin + group));
     });
   }
@@ -183,16 +185,82 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       chunk(group, first, std::min(most, width.out - first), to + first * bytes_);
   }
 
+  // What every plane repeats: where each row of the windows of a line stands, in bytes, or -1 where it is missing, and
+  // the factors of averages. For short lines of one kind of result, computed in the type of the input.
+  void planDirect() {
+    const auto& [depth, height, width] = axes_;
+    places_.clear();
+    lineFactors_.clear();
+    constexpr int64_t kMostPlaces = 1 << 14;
+    const int64_t span = (width.out - 1) * width.stride + width.reach();
+    const bool isOne = op_.type != ops::PoolingType::kMaxAverageBlend && widen_ == nullptr && windowRows_ > 0;
+    if (!isOne || span > kLine || depth.out * height.out * windowRows_ > kMostPlaces) return;
+    left_ = std::clamp<int64_t>(width.before, 0, span);
+    right_ = std::clamp<int64_t>(width.in + width.before, left_, span);
+    if (right_ == left_) return;
+    for (int64_t line = 0; line < depth.out * height.out; ++line) {
+      const Range& z = ranges_[0][static_cast<size_t>(line / height.out)];
+      const Range& rows = ranges_[1][static_cast<size_t>(line % height.out)];
+      const size_t end = places_.size() + static_cast<size_t>(windowRows_);
+      for (int64_t d = z.begin; d < z.end; d += depth.step) {
+        for (int64_t r = rows.begin; r < rows.end; r += height.step)
+          places_.push_back(((d * height.in + r) * width.in + left_ - width.before) * bytes_);
+      }
+      places_.resize(end, -1);
+      lineFactors_.push_back(factors_[0].empty() ? 0.f
+                                                 : factors_[0][static_cast<size_t>(line / height.out)] *
+                                                       factors_[1][static_cast<size_t>(line % height.out)]);
+    }
+  }
+  void directLines(const char* x, char* y, int64_t begin, int64_t end) const {
+    const auto& [depth, height, width] = axes_;
+    const bool isMax = op_.type == ops::PoolingType::kMax;
+    const auto& functions = isMax ? maximum_ : sum_;
+    const void* const neutral = isMax ? neutralMaximum_.data() : neutralSum_.data();
+    const auto perPlane = static_cast<int64_t>(lineFactors_.size());
+    const int64_t planeBytes = depth.in * height.in * width.in * bytes_;
+    const auto count = static_cast<size_t>(end - begin);
+    std::array<const void*, kMostLines * kMostWindowRows> rows;
+    std::array<float, kMostLines> factors;
+    const void** to = rows.data();
+    const char* plane = x + begin / perPlane * planeBytes;
+    for (int64_t line = begin, at = begin % perPlane; line < end; ++line, ++at) {
+      if (at == perPlane) {
+        at = 0;
+        plane += planeBytes;
+      }
+      const int64_t* const place = places_.data() + at * windowRows_;
+      for (int64_t w = 0; w < windowRows_; ++w) *to++ = place[w] < 0 ? neutral : plane + place[w];
+      factors[static_cast<size_t>(line - begin)] = lineFactors_[static_cast<size_t>(at)];
+    }
+    const int64_t span = (width.out - 1) * width.stride + width.reach();
+    alignas(64) char joined[(static_cast<size_t>(kLine) + kLineSlack) * sizeof(float)];
+    const bool hasNan =
+        functions.joinLines({rows.data(), static_cast<size_t>(windowRows_), count, static_cast<size_t>(left_),
+                             static_cast<size_t>(right_ - left_), static_cast<size_t>(span - right_)},
+                            joined);
+    functions.slide(joined, hasNan,
+                    {{static_cast<size_t>(width.window), static_cast<size_t>(width.step)},
+                     static_cast<size_t>(width.stride),
+                     static_cast<size_t>(span),
+                     count,
+                     static_cast<size_t>(width.out),
+                     factors_[2].empty() ? nullptr : factors_[2].data(),
+                     factors.data()},
+                    y + begin * width.out * bytes_);
+  }
+
   // What lies in one piece and is short is widened at once.
   Group widened(const Group& group, float* wide) const {
-    if (group.widen == nullptr || axes_[0].in != 1) return group;
+    if (group.widen == nullptr) return group;
     // Rows that stand apart may end in front of those of the line before.
     int64_t begin = std::numeric_limits<int64_t>::max();
     int64_t end = 0;
     for (const auto& place : group.places) {
-      if (place.rows.cells == 0) continue;
-      begin = std::min(begin, place.plane + place.rows.begin * axes_[2].in);
-      end = std::max(end, place.plane + place.rows.end * axes_[2].in);
+      if (place.rows.cells == 0 || place.z.cells == 0) continue;
+      const auto at = [&](int64_t z, int64_t row) { return place.plane + (z * axes_[1].in + row) * axes_[2].in; };
+      begin = std::min(begin, at(place.z.begin, place.rows.begin));
+      end = std::max(end, at(place.z.end - 1, place.rows.end));
     }
     if (end <= begin) return group;
     if (end - begin > kWideRows * kLine) return group;
@@ -328,6 +396,9 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   std::array<std::vector<float>, 3> factors_;       // of averages, by position on the axis
   int64_t windowRows_ = 0;                          // of a window, where lines are joined together
   std::vector<float> neutralMaximum_, neutralSum_;  // rows that change no result
+  std::vector<int64_t> places_;                     // see planDirect()
+  std::vector<float> lineFactors_;
+  int64_t left_ = 0, right_ = 0;  // where a line begins and ends within what it is padded to
 };
 
 }  // namespace

@@ -155,6 +155,7 @@ class SliceInstance final : public runtime::KernelInstance {
     bytes_ = elementBytes(y.dtype);
     extents_ = y.dims;
     isRowMajor_ = y.layout == Layout::kLinear;
+    joinWholeAxes();
     copy_.configure(space, from, fromOffset, to, toOffset, bytes_);
     return 0;
   }
@@ -166,6 +167,21 @@ class SliceInstance final : public runtime::KernelInstance {
 
  private:
   static bool outside(int64_t index, int64_t extent) { return index < 0 || index >= extent; }
+
+  // Axes at the end that are copied whole belong to the rows of the one before them.
+  void joinWholeAxes() {
+    while (isRowMajor_ && extents_.rank > 1) {
+      const auto last = static_cast<size_t>(extents_.rank - 1);
+      const int64_t extent = extents_[extents_.rank - 1];
+      if (first_[last] != 0 || end_[last] != extent) return;
+      Dims joined;
+      for (size_t axis = 0; axis + 1 < last; ++axis) joined.push(extents_[static_cast<int>(axis)]);
+      joined.push(extents_[static_cast<int>(last) - 1] * extent);
+      extents_ = joined;
+      first_[last - 1] *= extent;
+      end_[last - 1] *= extent;
+    }
+  }
 
   // What lies outside the part that is copied: whole rows, or the ends of one. All where axes lie in another order.
   void fill(const void* value, char* to) const {

@@ -96,6 +96,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
       return kept_.strides[operand].back() == 0 && reduced_.strides[operand].back() <= 1;
     };
     isOneRun_ = !op_.skip && reduced_.outer() == 1 && kept_.extents.size() == 1 && isShared(1) && isShared(2);
+    isByChannels_ = !op_.skip && reduced_.outer() == 1 && reduced_.strides[1].back() == 0 &&
+                    reduced_.strides[2].back() == 0 && kept_.strides[0].back() == length_;
     for (size_t i = 0; i < 2; ++i)
       spread_[i].resize(isOneRun_ && reduced_.strides[i + 1].back() == 0 ? static_cast<size_t>(length_) : 0);
     type_ = shapes.inputs[0].dtype;
@@ -186,6 +188,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
           });
     }
     platform::parallelFor(rows_, std::max<int64_t>(1, kGrainElements / length_), [&](int64_t begin, int64_t end) {
+      if (isByChannels_) return channels(x, y, scale, bias, begin, end);
       for (int64_t i = begin; i < end; ++i) {
         int64_t at[3];
         kept_.offsets(i / inner, at);
@@ -201,6 +204,21 @@ class NormalizationInstance final : public runtime::KernelInstance {
         row(from, y + at[0], scale + at[1], bias + at[2]);
       }
     });
+  }
+
+  // Rows [begin, end) with one scale and bias each.
+  void channels(const float* x, float* y, const float* scale, const float* bias, int64_t begin, int64_t end) const {
+    const int64_t inner = kept_.inner();
+    for (int64_t i = begin; i < end;) {
+      const int64_t stop = std::min(end, (i / inner + 1) * inner);
+      int64_t at[3];
+      kept_.offsets(i / inner, at);
+      for (size_t k = 0; k < 3; ++k) at[k] += i % inner * kept_.strides[k].back();
+      functions_.normalizeChannels(x + at[0], y + at[0], static_cast<size_t>(stop - i), static_cast<size_t>(length_),
+                                   op_.centered, op_.epsilon,
+                                   {scale + at[1], bias + at[2], kept_.strides[1].back(), kept_.strides[2].back()});
+      i = stop;
+    }
   }
 
   void row(const float* x, float* y, const float* scale, const float* bias) const {
@@ -236,7 +254,8 @@ class NormalizationInstance final : public runtime::KernelInstance {
   LoopSpace reduced_;  // the same within one row, which x walks element by element
   int64_t rows_ = 0;
   int64_t length_ = 0;
-  bool isOneRun_ = false;  // rows behind each other, whose scales and biases are the same row or value
+  bool isByChannels_ = false;  // rows behind each other, of one scale and bias each
+  bool isOneRun_ = false;      // rows behind each other, whose scales and biases are the same row or value
   std::array<std::vector<float>, 2> spread_;
   DataType type_ = DataType::kF32;
   bool isByRows_ = false;                // halves in one run of rows that are short enough

@@ -113,7 +113,8 @@ class TopKInstance final : public runtime::KernelInstance {
     lineBytes_ = (extent_ * elementBytes + 63) / 64 * 64;
     transpose_ = transposeFunctions(static_cast<size_t>(bytes_)).transpose;
     isHalf_ = type_ != computedIn_ && computedIn_ == DataType::kF32;
-    areShort_ = k_ == 1 && inner_ == 1 && extent_ <= kShortLine && computedIn_ == type_;
+    areShort_ = k_ == 1 && inner_ == 1 && extent_ <= kShortLine && (computedIn_ == type_ || isHalf_);
+    if (isHalf_ && areShort_) transpose_ = transposeFunctions(sizeof(float)).transpose;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
     topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ >= kFewColumns &&
@@ -159,9 +160,11 @@ class TopKInstance final : public runtime::KernelInstance {
       const auto count = static_cast<size_t>(std::min(kLines, outer_ - first));
       const auto extent = static_cast<size_t>(extent_);
       alignas(64) int64_t turned[kLines * kShortLine];
+      alignas(64) float wide[kLines * kShortLine];
       int64_t indices[kLines];
       const char* const from = in + first * extent_ * bytes_;
-      transpose_(from, extent, turned, count, count, extent);
+      if (isHalf_) castFunction(type_, computedIn_)(from, nullptr, nullptr, wide, count * extent);
+      transpose_(isHalf_ ? static_cast<const void*>(wide) : from, extent, turned, count, count, extent);
       scan_.best(turned, extent, count, count, op_.largest, indices);
       storeFirst(from, {extent_, 1}, indices, static_cast<int64_t>(count), arguments, first);
     });

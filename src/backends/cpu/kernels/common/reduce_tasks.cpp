@@ -43,7 +43,10 @@ size_t ReduceTasks::configure(const runtime::TensorShape& x, const runtime::Tens
   reducedCount_ = 1;
   for (const int64_t extent : axes_.reduced.extents) reducedCount_ *= extent;
   // Where the kept axis is the one that memory walks, whole rows are accumulated; else one result after another.
-  byColumns_ = axes_.kept.strides[1].back() == 1 && axes_.reduced.strides[0].back() != 1 && axes_.kept.inner() > 1;
+  const bool isOfOne = reducedCount_ == 1;
+  byColumns_ =
+      axes_.kept.strides[1].back() == 1 && axes_.kept.inner() > 1 && (isOfOne || axes_.reduced.strides[0].back() != 1);
+  isCopy_ = isOfOne && byColumns_ && axes_.kept.strides[0].back() == 1;
   byRows_ = !byColumns_ && (widen_ == nullptr || axes_.reduced.inner() <= kWide) &&
             axes_.reduced.strides[0].back() == 1 && outputs_ >= (reducedCount_ < kSplit ? kSomeOutputs : kManyOutputs);
   pieces_ = 1;
@@ -190,6 +193,10 @@ void ReduceTasks::reduceColumns(int64_t task, const char* in, char* out) const {
   const int64_t width = std::min(block_, axes_.kept.inner() - column);
   in += (offsets[1] + column) * bytes_;
   out += (offsets[0] + column * axes_.kept.strides[0].back()) * bytes_;
+  if (isCopy_) {
+    std::memcpy(out, in, static_cast<size_t>(width * bytes_));
+    return;
+  }
   alignas(64) char values[kColumns * kAccumulator];
   alignas(64) float wide[kColumns * kWideRows];
   const auto count = static_cast<size_t>(width);

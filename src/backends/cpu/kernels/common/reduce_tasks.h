@@ -56,6 +56,7 @@ class ReduceTasks {
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;
   bool byColumns_ = false;
+  bool isCopy_ = false;  // of single elements in their order
   bool byRows_ = false;  // rows that lie in one piece, many at a time
   int64_t units_ = 1;
   int64_t pieces_ = 1;  // by shapes only, so that results do not depend on the number of threads

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/cpu/kernels/simd/copy_simd.h"
 #include "core/error.h"
@@ -31,6 +32,12 @@ void repeat(const T* from, T* to, int64_t width, int64_t count) {
     std::memcpy(to + done * width, to, static_cast<size_t>(next * bytes));
     done += next;
   }
+}
+
+// Calls body with the constant that `count` is; false where it is none of them.
+template <size_t... kCounts, typename Body>
+bool withCount(int64_t count, Body&& body) {
+  return ((count == static_cast<int64_t>(kCounts) && (body(std::integral_constant<size_t, kCounts>()), true)) || ...);
 }
 
 int64_t piecesOf(int64_t extent, int64_t piece) { return (extent + piece - 1) / piece; }
@@ -121,10 +128,11 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
     if (dense && fromNext == 0 && toNext == inner && stop - row > 1) {
       repeat(in, out, inner, stop - row);
       row = stop;
-    } else if (dense && inner == 8) {
-      each([](T* a, const T* b) { std::memcpy(a, b, 8 * sizeof(T)); });  // channels of a block: without a call
-    } else if (dense && inner == 16) {
-      each([](T* a, const T* b) { std::memcpy(a, b, 16 * sizeof(T)); });
+    } else if (dense && withCount<2, 3, 4, 5, 6, 7, 8, 12, 16>(inner, [&](auto count) {
+                 each([](T* a, const T* b) {
+                   std::memcpy(a, b, decltype(count)::value * sizeof(T));
+                 });  // without a call
+               })) {
     } else if (dense) {
       each([copyRow = copyRowFunction(), bytes = static_cast<size_t>(inner) * sizeof(T)](T* a, const T* b) {
         copyRow(b, a, bytes);

@@ -154,7 +154,7 @@ void addRows(const float* x, size_t step, size_t rows, double* sums, size_t coun
   }
 }
 
-void scaleAll(const float* x, float* y, size_t count, float mean, float factor, float bias) {
+HWY_INLINE void scaleAll(const float* x, float* y, size_t count, float mean, float factor, float bias) {
   const D d;
   const V m = hn::Set(d, mean);
   const V f = hn::Set(d, factor);
@@ -162,7 +162,35 @@ void scaleAll(const float* x, float* y, size_t count, float mean, float factor, 
   size_t i = 0;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
     hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), m), f, b), d, y + i);
+  if constexpr (kMasked) {
+    if (i == count) return;
+    const auto some = hn::FirstN(d, count - i);
+    hn::BlendedStore(hn::MulAdd(hn::Sub(hn::MaskedLoad(some, d, x + i), m), f, b), some, d, y + i);
+    return;
+  }
   for (; i < count; ++i) y[i] = (x[i] - mean) * factor + bias;
+}
+
+// Some rows at a time: the sums of one wait for those of no other.
+void normalizeChannels(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon,
+                       ChannelValues values) {
+  constexpr size_t kTogether = 8;
+  const auto length = static_cast<double>(count);
+  for (size_t first = 0; first < rows; first += kTogether) {
+    const size_t some = std::min(kTogether, rows - first);
+    const float* const from = x + first * count;
+    float means[kTogether] = {};
+    double variances[kTogether] = {};
+    for (size_t r = 0; centered && r < some; ++r) means[r] = static_cast<float>(sum(from + r * count, count) / length);
+    for (size_t r = 0; r < some; ++r) variances[r] = squares(from + r * count, means[r], count) / length;
+    float factors[kTogether];
+    for (size_t r = 0; r < kTogether; ++r) factors[r] = static_cast<float>(1 / std::sqrt(variances[r] + epsilon));
+    for (size_t r = 0; r < some; ++r) {
+      const auto row = static_cast<int64_t>(first + r);
+      scaleAll(from + r * count, y + (first + r) * count, count, means[r],
+               factors[r] * values.scale[row * values.scaleStep], values.bias[row * values.biasStep]);
+    }
+  }
 }
 
 // kTaps: how many there are, 0 where only `taps` says it.
@@ -234,8 +262,8 @@ void addLines(const float* const* lines, size_t number, float start, float* HWY_
 }  // namespace rows
 
 RowFunctions allRowFunctions() {
-  return {rows::sum,     rows::squares,  rows::products,  rows::magnitudes, rows::scaleEach,
-          rows::addRows, rows::scaleAll, rows::normalize, rows::combine,    rows::addLines};
+  return {rows::sum,      rows::squares,   rows::products,          rows::magnitudes, rows::scaleEach, rows::addRows,
+          rows::scaleAll, rows::normalize, rows::normalizeChannels, rows::combine,    rows::addLines};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

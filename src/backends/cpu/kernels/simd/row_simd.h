@@ -6,6 +6,12 @@
 
 namespace tenon::backends::cpu {
 
+struct ChannelValues {
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  int64_t scaleStep = 1, biasStep = 1;  // from one row to the next
+};
+
 struct RowFunctions {
   double (*sum)(const float* x, size_t count);
   double (*squares)(const float* x, float mean, size_t count);       // sum of (x - mean)^2
@@ -21,6 +27,9 @@ struct RowFunctions {
   // Rows behind each other by sum(), where `centered`, squares() and scaleEach()
   void (*normalize)(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon,
                     const float* scale, const float* bias);
+  // The same of rows that have one scale and one bias each, by scaleAll()
+  void (*normalizeChannels)(const float* x, float* y, size_t rows, size_t count, bool centered, double epsilon,
+                            ChannelValues values);
   // y[i] = weights[0] * x[places[0] * step + i] + weights[1] * x[places[1] * step + i] + ...
   void (*combine)(const float* x, const int64_t* places, const float* weights, size_t taps, size_t step, float* y,
                   size_t count);

@@ -120,8 +120,90 @@ void addRow(const float* HWY_RESTRICT x, const float* HWY_RESTRICT before, float
     to[i] = sum;
   }
 }
+
+constexpr bool kMaskedSums = HWY_TARGET <= HWY_AVX2;  // stores of some lanes touch no others
+
+// Sums of a block of rows, the blocks before it, and what rounding lost of those.
+template <typename V>
+struct Blocks {
+  V own, total, lost;
+};
+// kVectors vectors of columns, whose sums stay in registers, the last one of `last` columns.
+template <size_t kVectors, bool kExclusive>
+HWY_INLINE void sumsInRegisters(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, size_t rows, size_t last,
+                                int64_t step) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  const auto some = hn::FirstN(d, last);
+  Blocks<hn::Vec<decltype(d)>> all[kVectors];
+  for (auto& each : all) each = {hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for (size_t r = 0; r < rows;) {
+    for (const size_t end = HWY_MIN(rows, r + kScanRows); r < end; ++r, x += step, y += step) {
+      for (size_t k = 0; k < kVectors; ++k) {
+        auto& [own, total, lost] = all[k];
+        const auto before = own;
+        const bool isLast = k + 1 == kVectors;
+        own = hn::Add(own, isLast ? hn::MaskedLoad(some, d, x + k * lanes) : hn::LoadU(d, x + k * lanes));
+        const auto sum = hn::Add(total, kExclusive ? before : own);
+        if (isLast) {
+          hn::BlendedStore(sum, some, d, y + k * lanes);
+        } else {
+          hn::StoreU(sum, d, y + k * lanes);
+        }
+      }
+    }
+    for (auto& [own, total, lost] : all) {
+      const auto more = hn::Sub(own, lost);
+      const auto sum = hn::Add(total, more);
+      const auto rest = hn::Sub(hn::Sub(sum, total), more);
+      lost = hn::IfThenElseZero(hn::Eq(hn::Sub(rest, rest), hn::Zero(d)), rest);
+      total = sum;
+      own = hn::Zero(d);
+    }
+  }
+}
 template <bool kExclusive>
-void sumsInFloats(const float* HWY_RESTRICT x, float* y, size_t rows, size_t count, int64_t step) {
+void sumsOfFew(const float* HWY_RESTRICT x, float* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
+  const size_t lanes = hwy::HWY_NAMESPACE::Lanes(hwy::HWY_NAMESPACE::ScalableTag<float>());
+  constexpr size_t kAtOnce = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+  for (size_t left = count; left > 0;) {
+    const size_t vectors = HWY_MIN((left + lanes - 1) / lanes, kAtOnce);
+    const size_t width = HWY_MIN(left, vectors * lanes);
+    const size_t last = width - (vectors - 1) * lanes;
+    switch (vectors) {
+      case 1: sumsInRegisters<1, kExclusive>(x, y, rows, last, step); break;
+      case 2: sumsInRegisters<2, kExclusive>(x, y, rows, last, step); break;
+      case 3: sumsInRegisters<3, kExclusive>(x, y, rows, last, step); break;
+      case 4: sumsInRegisters<4, kExclusive>(x, y, rows, last, step); break;
+      case 5: sumsInRegisters<HWY_MIN(5, kAtOnce), kExclusive>(x, y, rows, last, step); break;
+      case 6: sumsInRegisters<HWY_MIN(6, kAtOnce), kExclusive>(x, y, rows, last, step); break;
+      case 7: sumsInRegisters<HWY_MIN(7, kAtOnce), kExclusive>(x, y, rows, last, step); break;
+      default: sumsInRegisters<kAtOnce, kExclusive>(x, y, rows, last, step); break;
+    }
+    x += width;
+    y += width;
+    left -= width;
+  }
+}
+
+// So few rows that sums lose little.
+template <bool kExclusive>
+void sumsOfRows(const float* HWY_RESTRICT x, float* y, size_t rows, size_t count, int64_t step) {
+  x = firstRow<float, kExclusive>(x, y, count, step);
+  for (size_t r = 1; r < rows; ++r, x += step, y += step) {
+    const float* HWY_RESTRICT before = y;
+    float* HWY_RESTRICT to = y + step;
+    for (size_t i = 0; i < count; ++i) to[i] = before[i] + x[i];
+  }
+}
+
+template <bool kExclusive>
+void sumsInFloats(const float* HWY_RESTRICT x, float* y, size_t rows, size_t count, int64_t step, bool isNarrow) {
+  if (rows <= kScanRows) return sumsOfRows<kExclusive>(x, y, rows, count, step);
+  if constexpr (kMaskedSums) {
+    if (isNarrow) return sumsOfFew<kExclusive>(x, y, rows, count, step);
+  }
   alignas(64) float lost[kScanColumns];
   std::fill_n(lost, count, 0.f);
   x = firstRow<float, kExclusive>(x, y, count, step);
@@ -129,11 +211,11 @@ void sumsInFloats(const float* HWY_RESTRICT x, float* y, size_t rows, size_t cou
 }
 
 template <typename T, bool kExclusive>
-void sumsOf(const T* x, T* y, size_t rows, size_t count, int64_t step) {
+void sumsOf(const T* x, T* y, size_t rows, size_t count, int64_t step, [[maybe_unused]] bool isNarrow) {
   if constexpr (std::is_same_v<T, int64_t>) {
     sumsInPlace<kExclusive>(x, y, rows, count, step);
   } else if constexpr (std::is_same_v<T, float>) {
-    sumsInFloats<kExclusive>(x, y, rows, count, step);
+    sumsInFloats<kExclusive>(x, y, rows, count, step, isNarrow);
   } else {
     if constexpr (std::is_same_v<T, int32_t>) {
       if (sumsInWords<kExclusive>(x, y, rows, count, step)) return;
@@ -143,11 +225,11 @@ void sumsOf(const T* x, T* y, size_t rows, size_t count, int64_t step) {
 }
 
 template <typename T>
-void sums(const void* vx, void* vy, size_t rows, size_t count, int64_t step, bool exclusive) {
+void sums(const void* vx, void* vy, size_t rows, size_t count, int64_t step, ColumnSums how) {
   const T* const x = static_cast<const T*>(vx);
   T* const y = static_cast<T*>(vy);
-  if (exclusive) return sumsOf<T, true>(x, y, rows, count, step);
-  sumsOf<T, false>(x, y, rows, count, step);
+  if (how.exclusive) return sumsOf<T, true>(x, y, rows, count, step, how.narrow);
+  sumsOf<T, false>(x, y, rows, count, step, how.narrow);
 }
 
 template <typename T>
@@ -164,7 +246,7 @@ HWY_INLINE bool isBetter(T a, T b) {
 }
 
 template <typename T, bool kLargest>
-void bestOf(const T* HWY_RESTRICT x, size_t rows, size_t count, size_t step, int64_t* HWY_RESTRICT indices) {
+void bestOfRows(const T* HWY_RESTRICT x, size_t rows, size_t count, size_t step, int64_t* HWY_RESTRICT indices) {
   using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
   alignas(64) T best[kScanColumns];
   alignas(64) Index at[kScanColumns] = {};
@@ -179,6 +261,39 @@ void bestOf(const T* HWY_RESTRICT x, size_t rows, size_t count, size_t step, int
     }
   }
   for (size_t i = 0; i < count; ++i) indices[i] = at[i];
+}
+
+// Few columns whose rows lie behind each other: so many rows as fill some vectors are one row of more columns, of whose
+// best elements the first best one of each column is taken. False where there are too few rows.
+template <typename T, bool kLargest>
+bool bestOfFew(const T* HWY_RESTRICT x, size_t rows, size_t count, int64_t* HWY_RESTRICT indices) {
+  constexpr size_t kTogether = 128, kFewTogether = 32, kLeast = 4;
+  const bool areMany = rows >= kLeast * (kTogether / count);
+  const size_t together = (areMany ? kTogether : kFewTogether) / count;
+  if (together < 2 || rows < kLeast * together) return false;
+  int64_t at[kTogether];
+  bestOfRows<T, kLargest>(x, rows / together, together * count, together * count, at);
+  for (size_t i = 0; i < count; ++i) {
+    size_t best = static_cast<size_t>(at[i]) * together;
+    for (size_t k = 1; k < together; ++k) {
+      const size_t other = static_cast<size_t>(at[k * count + i]) * together + k;
+      const T value = x[best * count + i];
+      const T next = x[other * count + i];
+      if (isBetter<kLargest>(next, value) || (other < best && !isBetter<kLargest>(value, next))) best = other;
+    }
+    for (size_t r = rows / together * together; r < rows; ++r) {
+      if (isBetter<kLargest>(x[r * count + i], x[best * count + i])) best = r;
+    }
+    indices[i] = static_cast<int64_t>(best);
+  }
+  return true;
+}
+
+template <typename T, bool kLargest>
+void bestOf(const T* HWY_RESTRICT x, size_t rows, size_t count, size_t step, int64_t* HWY_RESTRICT indices) {
+  constexpr size_t kFew = 16;
+  if (count <= kFew && step == count && bestOfFew<T, kLargest>(x, rows, count, indices)) return;
+  bestOfRows<T, kLargest>(x, rows, count, step, indices);
 }
 
 template <typename T>

@@ -8,13 +8,19 @@
 
 namespace tenon::backends::cpu {
 
-constexpr size_t kScanColumns = 2048;  // at most, at once
+constexpr size_t kScanColumns = 2048;  // at most, at once, of more rows than kScanRows
+constexpr size_t kScanRows = 16;       // floats of so many are summed in f32 without what rounding lost
+
+struct ColumnSums {
+  bool exclusive = false;
+  bool narrow = false;  // few columns in all, of which these may be some
+};
 
 struct ScanFunctions {
-  // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where `exclusive`; the
-  // next row is `step` elements on, which may be negative. f32 is summed with what rounding lost beside it;
-  // integers wrap in 64 bits, then saturate.
-  void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, bool exclusive) = nullptr;
+  // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where exclusive; the
+  // next row is `step` elements on, which may be negative. f32 is summed with what rounding lost beside it, or in
+  // blocks of kScanRows; integers wrap in 64 bits, then saturate.
+  void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, ColumnSums how) = nullptr;
   // One more row of f32: `to` becomes `before` and x, less what `lost` says that earlier sums lost, which is kept in
   // it.
   void (*addRow)(const float* x, const float* before, float* to, float* lost, size_t count) = nullptr;
