@@ -15,11 +15,13 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
-constexpr int64_t kJobs = 16;                // at least, where there is work for so many
-constexpr int64_t kFewRows = 2;              // that are not worth packing a matrix for
-constexpr int64_t kManyFloats = 128 * 1024;  // of a matrix that leaves the second cache
-constexpr int64_t kFewTiles = 8;             // of rows, which meet a panel together
+constexpr int64_t kBlockFloats = 32 * 1024;       // rows of one job that should stay in the second cache
+constexpr int64_t kManyBlockFloats = 128 * 1024;  // the same where the matrix leaves it
+constexpr int64_t kTilesOfMany = 8;               // at least, that meet a panel of such a matrix
+constexpr int64_t kJobs = 16;                     // at least, where there is work for so many
+constexpr int64_t kFewRows = 2;                   // that are not worth packing a matrix for
+constexpr int64_t kManyFloats = 128 * 1024;       // of a matrix that leaves the second cache
+constexpr int64_t kFewTiles = 8;                  // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
@@ -100,15 +102,20 @@ class GemmInstance final : public runtime::KernelInstance {
     const int64_t panels = panelCount(columns_);
     const int64_t matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
     const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
-    blockTiles_ =
-        std::max<int64_t>(1, std::min(tiles / jobs, kBlockFloats / (tileRows * std::max<int64_t>(depth_, 1))));
+    panelFloats_ = depth_ * tileGeometry().columns;
+    const int64_t tileFloats = tileRows * std::max<int64_t>(depth_, 1);
+    // Where a matrix leaves the second cache, each block of rows brings all of it there again.
+    blockTiles_ = panels * panelFloats_ > kManyFloats
+                      ? std::min(tiles, std::max(kTilesOfMany, kManyBlockFloats / tileFloats))
+                      : std::min(tiles / jobs, kBlockFloats / tileFloats);
+    blockTiles_ = std::max<int64_t>(1, blockTiles_);
     blocks_ = (tiles + blockTiles_ - 1) / blockTiles_;
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
+    chunks_ = std::max<int64_t>(1, (panels + chunkPanels_ - 1) / std::max<int64_t>(chunkPanels_, 1));
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
     isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
     if (isDirect_ || isColumn_) return 0;
-    panelFloats_ = depth_ * tileGeometry().columns;
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
