@@ -57,6 +57,14 @@ TEST(MatMul, Sizes) {
   }
 }
 
+// Matrices that leave the second cache, whose columns are cut into jobs before the rows are.
+TEST(MatMul, MatricesBeyondTheSecondCache) {
+  for (const int64_t rows : {1, 9, 33, 61}) {
+    EXPECT_EQ(runEach(product(rows, 521, 300, rows == 9, "relu(x0)", "")), 1 + kOfOneDnn);
+    EXPECT_EQ(runEach(product(rows, 3001, 47, rows == 9, "add(x0,x1)", "47")), 1 + kOfOneDnn);
+  }
+}
+
 // Operands that are both computed, batches that broadcast, either matrix transposed.
 TEST(MatMul, TwoTensors) {
   struct Case {

@@ -1,4 +1,5 @@
 // The operator's kernel on the host.
+#include <array>
 #include <cmath>
 
 #include "check_pass.h"
@@ -13,6 +14,27 @@ TEST(AttentionKernel, PackedOperands) {
                                  "attention{{heads=3 scale=0.3 hasMask={} packed=true}}(%x{}) \"a\"\noutput %y\n}}\n",
                                  *mask != 0, mask));
     test::expectMatchesReference(graph, randomInputs(graph, 2, 11), {});
+  }
+}
+
+// Rows that are cut into tiles of every size, keys that fill vectors in part, masks whose rows end where memory may.
+TEST(AttentionKernel, RowsAndKeysOfManySizes) {
+  int which = 0;
+  for (const int rows : {1, 3, 6, 13, 33, 49, 67}) {
+    for (const int keys : {1, 15, 16, 17, 49}) {
+      const int width = std::array{1, 5, 16, 35}[which % 4];
+      const bool hasMask = which % 3 != 0;
+      const bool causal = which % 5 == 4;
+      const auto text = fmt::format(
+          "graph \"g\" {{\ninput %q : f32[2,{0},{2}]\ninput %k : f32[2,{1},{2}]\ninput %v : f32[2,{1},{3}]\n"
+          "input %m : f32[{0},{1}]\n%y : f32[2,{0},{3}] = attention{{heads=2 scale=0.3 hasMask={4} causal={5}}}"
+          "(%q, %k, %v{6}) \"a\"\noutput %y\n}}\n",
+          rows, keys, 2 * width, 2 * (width + 2), hasMask, causal, hasMask ? ", %m" : "");
+      SCOPED_TRACE(text);
+      const auto graph = graph::parse(text);
+      test::expectMatchesReference(graph, randomInputs(graph, 2, 11), {});
+      ++which;
+    }
   }
 }
 

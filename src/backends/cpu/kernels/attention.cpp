@@ -88,7 +88,7 @@ class AttentionInstance final : public runtime::KernelInstance {
           if (keys != packed && !isFew_)
             packKeys(static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(keys), scratch);
           packed = keys;
-          block(arguments, unit, i % blocks_ * kRowsPerBlock, scratch);
+          block(arguments, unit, i % blocks_, scratch);
         }
       }
     });
@@ -103,8 +103,9 @@ class AttentionInstance final : public runtime::KernelInstance {
       std::fill(to + d * padded_ + k_.rows, to + (d + 1) * padded_, 0.f);
   }
 
-  void block(const runtime::LaunchArguments& arguments, int64_t unit, int64_t first, float* scratch) const {
-    const int64_t rows = std::min(kRowsPerBlock, q_.rows - first);
+  void block(const runtime::LaunchArguments& arguments, int64_t unit, int64_t index, float* scratch) const {
+    const int64_t first = q_.rows * index / blocks_;
+    const int64_t rows = q_.rows * (index + 1) / blocks_ - first;
     const auto* q = static_cast<const float*>(arguments.inputs[0]) + q_.offset(unit) + first * q_.step;
     const auto* v = static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 2]) + v_.offset(unit / sharing_);
     auto* out = static_cast<float*>(arguments.outputs[0]) + out_.offset(unit) + first * out_.step;
@@ -151,16 +152,17 @@ class AttentionInstance final : public runtime::KernelInstance {
     }
     if (mask == nullptr) {
       if (factor > 0) {
-        std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+        functions_.leaveOut(row, keys, columns);
         return factor;
       }
       functions_.scale(row, keys, factor);
     } else if (maskColumn_ == 1) {
-      functions_.masked(row, mask, keys, factor);
+      functions_.masked(row, mask, keys, columns, factor);
+      return 1;
     } else {
       for (int64_t t = 0; t < keys; ++t) row[t] = row[t] * factor + mask[t * maskColumn_];
     }
-    std::fill(row + keys, row + columns, -std::numeric_limits<float>::infinity());
+    functions_.leaveOut(row, keys, columns);
     return 1;
   }
 

@@ -1,5 +1,7 @@
 // Matmul: tiles of rows times packed panels of columns. A constant matrix is packed when the engine is loaded, any
 // other at each launch.
+#include <utility>
+
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
@@ -15,11 +17,14 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kBlockFloats = 32 * 1024;  // rows of one job that should stay in the second cache
-constexpr int64_t kJobs = 16;                // at least, where there is work for so many
-constexpr int64_t kFewRows = 2;              // that are not worth packing a matrix for
-constexpr int64_t kManyFloats = 128 * 1024;  // of a matrix that leaves the second cache
-constexpr int64_t kFewTiles = 8;             // of rows, which meet a panel together
+constexpr int64_t kBlockFloats = 32 * 1024;       // rows of one job that should stay in the second cache
+constexpr int64_t kManyBlockFloats = 128 * 1024;  // the same where the matrix leaves it
+constexpr int64_t kTilesOfMany = 8;               // at least, that meet a panel of such a matrix
+constexpr int64_t kJobs = 16;                     // at least, where there is work for so many
+constexpr int64_t kFewRows = 2;                   // that are not worth packing a matrix for
+constexpr int64_t kManyFloats = 128 * 1024;       // of a matrix that leaves the second cache
+constexpr int64_t kManyResults = 64 * 1024;
+constexpr int64_t kFewTiles = 8;  // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
@@ -96,19 +101,25 @@ class GemmInstance final : public runtime::KernelInstance {
     epilogue_.configure("cpu.gemm", y, shapes.inputs.subspan(2), y.rank - 1);
     configureMatrices(shapes.inputs[0].dims, shapes.inputs[1].dims, y);
     const int64_t tileRows = tileGeometry().rows;
-    const int64_t tiles = (rows_ + tileRows - 1) / tileRows;
+    tiles_ = (rows_ + tileRows - 1) / tileRows;
     const int64_t panels = panelCount(columns_);
     const int64_t matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
     const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
-    blockTiles_ =
-        std::max<int64_t>(1, std::min(tiles / jobs, kBlockFloats / (tileRows * std::max<int64_t>(depth_, 1))));
-    blocks_ = (tiles + blockTiles_ - 1) / blockTiles_;
+    panelFloats_ = depth_ * tileGeometry().columns;
+    const int64_t tileFloats = tileRows * std::max<int64_t>(depth_, 1);
+    // Where a matrix leaves the second cache, each block of rows brings all of it there again.
+    blockTiles_ = panels * panelFloats_ > kManyFloats
+                      ? std::min(tiles_, std::max(kTilesOfMany, kManyBlockFloats / tileFloats))
+                      : std::min(tiles_ / jobs, kBlockFloats / tileFloats);
+    blockTiles_ = std::max<int64_t>(1, blockTiles_);
+    blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(panels, 1));
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
+    chunks_ = std::max<int64_t>(1, (panels + chunkPanels_ - 1) / std::max<int64_t>(chunkPanels_, 1));
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
     isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
     if (isDirect_ || isColumn_) return 0;
-    panelFloats_ = depth_ * tileGeometry().columns;
+    fetchesOut_ = rows_ * columns_ > kManyResults;
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
@@ -217,7 +228,7 @@ class GemmInstance final : public runtime::KernelInstance {
       const auto& pair = matrices_[static_cast<size_t>(matrix)];
       float* const panel = workspace + place * panelFloats_;
       packPanel(b, pair.b * panels + i % panels, panel);
-      multiplyPanel(matrix, a + pair.a * rows_ * depth_, {0, rows_}, i % panels, panel, out, extras);
+      multiplyPanel(matrix, a + pair.a * rows_ * depth_, {0, tiles_}, i % panels, panel, out, extras);
     });
   }
 
@@ -238,35 +249,38 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto& pair = matrices_[static_cast<size_t>(matrix)];
     a += pair.a * rows_ * depth_;
     panels += pair.b * panelCount(columns_) * panelFloats_;
-    // Blocks and tiles are of nearly as many rows each: one of one or two rows would wait for its own sums.
-    const Rows rows{rows_ * (index / chunks_) / blocks_, rows_ * (index / chunks_ + 1) / blocks_};
+    const int64_t block = index / chunks_;
+    const Tiles tiles{tiles_ * block / blocks_, tiles_ * (block + 1) / blocks_};
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panelCount(columns_));
     for (int64_t p = firstPanel; p < lastPanel; ++p)
-      multiplyPanel(matrix, a, rows, p, panels + p * panelFloats_, out, extras, isLarge_ && p + 1 < lastPanel);
+      multiplyPanel(matrix, a, tiles, p, panels + p * panelFloats_, out, extras, isLarge_ && p + 1 < lastPanel);
   }
 
-  struct Rows {
+  struct Tiles {
     int64_t begin, end;
   };
+  // Tiles are of nearly as many rows each: one of one or two rows would wait for its own sums.
+  int64_t firstRow(int64_t tile) const { return rows_ * tile / tiles_; }
   // Rows of the matrix `a` by panel p.
-  void multiplyPanel(int64_t matrix, const float* a, Rows all, int64_t p, const float* panel, float* out,
+  void multiplyPanel(int64_t matrix, const float* a, Tiles tiles, int64_t p, const float* panel, float* out,
                      void* const* extras, bool hasNext = false) const {
-    const auto [tileRows, tileColumns] = tileGeometry();
-    const int64_t rows = all.end - all.begin;
-    const int64_t tiles = (rows + tileRows - 1) / tileRows;
+    const int64_t tileColumns = tileGeometry().columns;
     const auto band = kernel_.isPacked ? kernel_.bands[static_cast<size_t>(p)] : GemmKernel::Band{0, depth_};
     TileCall call;
     call.depth = band.end - band.begin;
     call.panel = panel + band.begin * tileColumns;
     call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      const int64_t row = all.begin + rows * tile / tiles;
-      const int count = static_cast<int>(all.begin + rows * (tile + 1) / tiles - row);
+    int64_t next = firstRow(tiles.begin);
+    for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+      const int64_t row = std::exchange(next, firstRow(tile + 1));
+      const int count = static_cast<int>(next - row);
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = a + (row + r) * depth_ + band.begin;
       call.sources = sources;
-      if (hasNext) call.ahead = aheadOf(panel, panelFloats_, true, tile, tiles);
+      if (hasNext) call.ahead = aheadOf(panel, panelFloats_, true, tile - tiles.begin, tiles.end - tiles.begin);
+      if (fetchesOut_ && tile + 1 < tiles.end)
+        fetchRows(out + (matrix * rows_ + next) * columns_ + p * tileColumns, count, columns_, call.width);
       epilogue_.run(tileFunctions()[static_cast<size_t>(count)], count, call, out, extras, matrix * rows_ + row,
                     p * tileColumns, columns_);
     }
@@ -275,13 +289,14 @@ class GemmInstance final : public runtime::KernelInstance {
   const GemmKernel& kernel_;
   TileEpilogue epilogue_;
   std::vector<MatrixPairs::Pair> matrices_;
-  int64_t rows_ = 0, columns_ = 0, depth_ = 0;
+  int64_t rows_ = 0, tiles_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t panelFloats_ = 0, packedFloats_ = 0;
-  bool isLarge_ = false;    // the packed matrix leaves the second cache between launches
-  bool isDirect_ = false;   // multiplyRows()
-  bool isColumn_ = false;   // multiplyColumn()
-  bool packsEach_ = false;  // packAndMultiply()
+  bool isLarge_ = false;     // the packed matrix leaves the second cache between launches
+  bool fetchesOut_ = false;  // results leave the second cache
+  bool isDirect_ = false;    // multiplyRows()
+  bool isColumn_ = false;    // multiplyColumn()
+  bool packsEach_ = false;   // packAndMultiply()
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

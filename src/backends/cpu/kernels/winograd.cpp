@@ -1,5 +1,5 @@
-// Convolution by 3x3 windows of stride 1 over channels-last images, by Winograd's F(4x4, 3x3): transform patches, 36
-// matmuls, transform back with bias and epilogue.
+// Convolution by 3x3 windows of stride 1 over channels-last images, by Winograd's F(4x4, 3x3) or F(2x2, 3x3): transform
+// patches, 36 or 16 matmuls, transform back with bias and epilogue.
 #include <cstring>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
@@ -21,23 +21,25 @@ constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products 
 constexpr int64_t kApart = 16;
 
 struct WinogradKernel final : runtime::Kernel, runtime::Packer {
-  WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load);
+  WinogradKernel(const ops::Convolution& op, WinogradForm form, const runtime::KernelLoad& load);
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
   // [product][panel][channel][column]; the weights cannot be had again from it to the bit.
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     return {{{1},
-             fmt::format("winograd4x4 panels of {}, {}", tileGeometry().columns, weights.text()),
-             kWinogradProducts * panelBytes(weights[1], weights[0]),
+             fmt::format("winograd{0}x{0} panels of {1}, {2}", form.out, tileGeometry().columns, weights.text()),
+             static_cast<uint64_t>(form.products()) * panelBytes(weights[1], weights[0]),
              false}};
   }
   void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override;
 
   ops::Convolution op;
+  WinogradForm form;
   Dims weights;
   std::vector<float> bias;  // filled up to whole panels; empty without
 };
 
-WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::KernelLoad& load) : op(op) {
+WinogradKernel::WinogradKernel(const ops::Convolution& op, WinogradForm form, const runtime::KernelLoad& load)
+    : op(op), form(form) {
   const auto& w = load.constants[1];
   if (!isConstantF32(w) || w.dims.rank != 4 || w.dims[2] != 3 || w.dims[3] != 3 || op.groups != 1) {
     throw Unsupported("cpu.winograd needs constant 3x3 weights and one group");
@@ -51,29 +53,35 @@ WinogradKernel::WinogradKernel(const ops::Convolution& op, const runtime::Kernel
   bias.resize(static_cast<size_t>(panelCount(w.dims[0]) * tileGeometry().columns), 0.f);
 }
 
-void WinogradKernel::pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const {
+void WinogradKernel::pack(const runtime::PackedForm& packed, std::span<const void* const> sources, void* to) const {
   const int64_t columns = weights[0];
   const int64_t channels = weights[1];
   const int64_t width = tileGeometry().columns;
   const int64_t size = panelCount(columns) * channels * width;
   const auto* const data = static_cast<const float*>(sources[0]);
-  if (columns % width != 0) std::memset(to, 0, form.bytes);
-  constexpr int64_t kWork = 8 * kWinogradProducts;  // of a window
-  runJobs(columns, columns * channels * kWork, [&](int64_t k) {
+  if (columns % width != 0) std::memset(to, 0, packed.bytes);
+  const int64_t work = 8 * form.products();  // of a window
+  runJobs(columns, columns * channels * work, [&](int64_t k) {
     for (int64_t c = 0; c < channels; ++c) {
       double window[9];
-      double products[kWinogradProducts];
+      double products[kMostWinogradProducts];
       for (int i = 0; i < 9; ++i) window[i] = static_cast<double>(data[(k * channels + c) * 9 + i]);
-      winogradWeights(window, products);
+      winogradWeights(form, window, products);
       float* const at = static_cast<float*>(to) + (k / width * channels + c) * width + k % width;
-      for (int p = 0; p < kWinogradProducts; ++p) at[p * size] = static_cast<float>(products[p]);
+      for (int p = 0; p < form.products(); ++p) at[p * size] = static_cast<float>(products[p]);
     }
   });
 }
 
 class WinogradInstance final : public runtime::KernelInstance {
  public:
-  explicit WinogradInstance(const WinogradKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
+  explicit WinogradInstance(const WinogradKernel& kernel)
+      : kernel_(kernel),
+        in_(kernel.form.in()),
+        out_(kernel.form.out),
+        products_(kernel.form.products()),
+        transforms_(winogradTransforms(kernel.form)),
+        epilogue_(kernel.op.epilogue) {}
   size_t configure(const runtime::Shapes& shapes) override;
   void launch(const runtime::LaunchArguments& arguments) override;
 
@@ -90,6 +98,8 @@ class WinogradInstance final : public runtime::KernelInstance {
   void transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const;
 
   const WinogradKernel& kernel_;
+  const int64_t in_, out_, products_;  // of a patch: rows, rows of results, products
+  const WinogradTransforms& transforms_;
   TileEpilogue epilogue_;
   size_t firstExtra_ = 2;
   Window window_;
@@ -112,17 +122,17 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   epilogue_.configure("cpu.winograd", y.dims, shapes.inputs.subspan(firstExtra_), 1);
   epilogue_.setSteps(y, shapes.inputs.subspan(firstExtra_));
   window_ = makeWindow(op, kernel_.weights, shapes.inputs[0], y, shapes.symbols);
-  down_ = (window_.out[0] + kWinogradOut - 1) / kWinogradOut;
-  across_ = (window_.out[1] + kWinogradOut - 1) / kWinogradOut;
+  down_ = (window_.out[0] + out_ - 1) / out_;
+  across_ = (window_.out[1] + out_ - 1) / out_;
   patches_ = window_.batch * down_ * across_;
   if (patches_ == 0 || window_.outChannels == 0) return 0;
   const auto [rows, width] = tileGeometry();
   columns_ = panelCount(window_.outChannels) * width;
-  const int64_t floatsPerPatch = kWinogradProducts * (window_.channels + columns_);
+  const int64_t floatsPerPatch = products_ * (window_.channels + columns_);
   const int64_t fitting = std::max<int64_t>(rows, kBlockFloats / floatsPerPatch / rows * rows);
   blockPatches_ = std::min(patches_, fitting);
   blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
-  blockFloats_ = blockPatches_ * floatsPerPatch + 2 * kWinogradProducts * kApart;
+  blockFloats_ = blockPatches_ * floatsPerPatch + 2 * products_ * kApart;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
   together_ = blocks_ < 3 * threads;
@@ -131,25 +141,24 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
 
 void WinogradInstance::transformInput(const Block& block, int64_t patch, const float* x) const {
   const int64_t at = block.first + patch;
-  const int64_t left = at % across_ * kWinogradOut - window_.before[1];
-  const int64_t top = at / across_ % down_ * kWinogradOut - window_.before[0];
+  const int64_t left = at % across_ * out_ - window_.before[1];
+  const int64_t top = at / across_ % down_ * out_ - window_.before[0];
   const float* const image = x + at / across_ / down_ * window_.extent[0] * window_.extent[1] * window_.step;
-  const float* pixels[kWinogradProducts];
-  const bool isInner =
-      left >= 0 && left + kWinogradIn <= window_.extent[1] && top >= 0 && top + kWinogradIn <= window_.extent[0];
-  for (int64_t i = 0; isInner && i < kWinogradIn; ++i) {
+  const float* pixels[kMostWinogradProducts];
+  const bool isInner = left >= 0 && left + in_ <= window_.extent[1] && top >= 0 && top + in_ <= window_.extent[0];
+  for (int64_t i = 0; isInner && i < in_; ++i) {
     const float* const row = image + ((top + i) * window_.extent[1] + left) * window_.step;
-    for (int64_t j = 0; j < kWinogradIn; ++j) pixels[i * kWinogradIn + j] = row + j * window_.step;
+    for (int64_t j = 0; j < in_; ++j) pixels[i * in_ + j] = row + j * window_.step;
   }
-  for (int64_t i = 0; !isInner && i < kWinogradIn; ++i) {
-    for (int64_t j = 0; j < kWinogradIn; ++j) {
+  for (int64_t i = 0; !isInner && i < in_; ++i) {
+    for (int64_t j = 0; j < in_; ++j) {
       const int64_t row = top + i;
       const int64_t column = left + j;
       const bool inside = row >= 0 && row < window_.extent[0] && column >= 0 && column < window_.extent[1];
-      pixels[i * kWinogradIn + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
+      pixels[i * in_ + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
     }
   }
-  winogradTransforms().input(pixels, window_.channels, block.inputs + patch * window_.channels, block.inputStride);
+  transforms_.input(pixels, window_.channels, block.inputs + patch * window_.channels, block.inputStride);
 }
 
 void WinogradInstance::multiply(const Block& block, int64_t product, const float* weights) const {
@@ -164,7 +173,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     call.panel = weights + (product * panels + p) * window_.channels * width;
     call.width = width;
     call.outStride = columns_;
-    const bool hasNext = product + 1 < kWinogradProducts || p + 1 < panels;
+    const bool hasNext = product + 1 < products_ || p + 1 < panels;
     for (int64_t patch = 0; patch < block.count; patch += rows) {
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
@@ -181,11 +190,11 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
 void WinogradInstance::transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const {
   const int64_t width = tileGeometry().columns;
   const int64_t at = block.first + patch;
-  const int64_t left = at % across_ * kWinogradOut;
-  const int64_t top = at / across_ % down_ * kWinogradOut;
+  const int64_t left = at % across_ * out_;
+  const int64_t top = at / across_ % down_ * out_;
   const int64_t image = at / across_ / down_;
-  const int64_t down = std::min<int64_t>(kWinogradOut, window_.out[0] - top);
-  const int64_t across = std::min<int64_t>(kWinogradOut, window_.out[1] - left);
+  const int64_t down = std::min(out_, window_.out[0] - top);
+  const int64_t across = std::min(out_, window_.out[1] - left);
   if (const auto ends = epilogue_.ends(extras)) {
     const int64_t step = window_.outStep;
     WinogradPatch call{block.products + patch * columns_, block.productStride, window_.outChannels,
@@ -200,15 +209,15 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
     call.pixelStep = step;
     call.down = down;
     call.across = across;
-    return winogradTransforms().outputToImage(call);
+    return transforms_.outputToImage(call);
   }
-  alignas(64) float results[kWinogradOut * kWinogradOut * kMaxTileColumns];
+  alignas(64) float results[kMostWinogradResults * kMaxTileColumns];
   for (int64_t column = 0; column < window_.outChannels; column += width) {
-    winogradTransforms().output(block.products + patch * columns_ + column, block.productStride, width,
-                                kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
+    transforms_.output(block.products + patch * columns_ + column, block.productStride, width,
+                       kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
-      epilogue_.finish(results + i * kWinogradOut * width, static_cast<int>(across), width,
+      epilogue_.finish(results + i * out_ * width, static_cast<int>(across), width,
                        std::min(width, window_.outChannels - column), out, extras, row, column, window_.outChannels);
     }
   }
@@ -225,16 +234,16 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
     Block block{index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), place, nullptr, 0, 0};
     block.inputStride = block.count * window_.channels + kApart;
     block.productStride = block.count * columns_ + kApart;
-    block.products = place + kWinogradProducts * block.inputStride;
+    block.products = place + products_ * block.inputStride;
     return block;
   };
-  const int64_t transform = kWinogradProducts * 4;
+  const int64_t transform = products_ * 4;
   if (together_) {
     for (int64_t index = 0; index < blocks_; ++index) {
       const Block block = blockAt(index, memory);
       runJobs(block.count, block.count * window_.channels * transform,
               [&](int64_t patch) { transformInput(block, patch, x); });
-      runJobs(kWinogradProducts, kWinogradProducts * block.count * window_.channels * columns_,
+      runJobs(products_, products_ * block.count * window_.channels * columns_,
               [&](int64_t p) { multiply(block, p, weights); });
       runJobs(block.count, block.count * columns_ * transform,
               [&](int64_t patch) { transformOutput(block, patch, out, extras); });
@@ -242,10 +251,10 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
     return;
   }
   // Each thread has a block's memory of its own.
-  runJobs(blocks_, patches_ * kWinogradProducts * window_.channels * columns_, [&](int64_t index, int thread) {
+  runJobs(blocks_, patches_ * products_ * window_.channels * columns_, [&](int64_t index, int thread) {
     const Block block = blockAt(index, memory + thread * blockFloats_);
     for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
-    for (int64_t p = 0; p < kWinogradProducts; ++p) multiply(block, p, weights);
+    for (int64_t p = 0; p < products_; ++p) multiply(block, p, weights);
     for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
   });
 }
@@ -254,7 +263,9 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = ops::Operator::parse(request.record.op);
   const auto* description = op.as<ops::Convolution>();
   if (description == nullptr) throw Unsupported("cpu.winograd cannot compute {}", op.name());
-  return std::make_unique<WinogradKernel>(*description, request);
+  const auto& form = request.record.params;
+  if (!form.empty() && form != kSmallWinograd) throw Unsupported("cpu.winograd knows no form '{}'", form);
+  return std::make_unique<WinogradKernel>(*description, WinogradForm{form.empty() ? 4 : 2}, request);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ constexpr int64_t kBlockFloats = 48 * 1024;        // input of one job that shou
 constexpr int64_t kLargeBlockFloats = 112 * 1024;  // the same where weights are more, all of which each job reads
 constexpr int64_t kInnerFloats =
     4 * 1024;  // input of one group that should stay in the first cache from panel to panel
+constexpr int64_t kInnerPanelFloats = 8 * 1024;  // of a panel that fits into the first cache beside tiles
 constexpr int64_t kManyResults = 64 * 1024;
 constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of the second cache
 constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
@@ -131,8 +132,10 @@ void ConvolutionInstance::divide() {
   const int64_t allPanels = std::max<int64_t>(1, panels_);
   const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
   blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
-  // A panel that leaves the first cache for each part should at least serve a few tiles.
+  // A panel that leaves the first cache for each part should at least serve a few tiles, and one that does not fit
+  // into it anyway all of them: its way from the second cache is as fast as the tiles want it.
   innerTiles_ = std::max<int64_t>(4, kInnerFloats / (rows * window_.size[0] * std::max<int64_t>(groupChannels_, 1)));
+  if (kernel_.panelFloats() > kInnerPanelFloats) innerTiles_ = blockTiles_;
   blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
   chunks_ = std::clamp<int64_t>((kJobs + blocks_ - 1) / std::max<int64_t>(blocks_, 1), 1, allPanels);
   chunkPanels_ = (allPanels + chunks_ - 1) / chunks_;

@@ -9,6 +9,9 @@
 // clang-format on
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
 
 #include "backends/cpu/kernels/simd/attention_simd.h"
 
@@ -35,56 +38,70 @@ struct Operands {
 
 // kRows x kVectors results in registers. With `tail` the only vector holds that many columns.
 template <int kRows, int kVectors>
-HWY_INLINE void tile(const Operands& o, size_t tail) {
+void tile(const Operands& o, size_t tail) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto mask = hn::FirstN(d, tail);
   V sums[kRows][kVectors];
-  for (auto& row : sums) {
-    for (auto& sum : row) sum = hn::Zero(d);
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
   }
-  for (int64_t k = 0; k < o.depth; ++k) {
+  const float* rows[kRows];
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) rows[i] = o.a + i * o.aStep;
+  const float* from = o.b;
+  const int64_t step = o.bStep;
+  const int64_t depth = o.depth;
+  for (int64_t k = 0; k < depth; ++k, from += step) {
     V columns[kVectors];
-    for (int64_t j = 0; j < kVectors; ++j) {
-      const float* from = o.b + k * o.bStep + j * lanes;
-      columns[j] = tail == 0 ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
-    }
-    for (int64_t i = 0; i < kRows; ++i) {
-      const V factor = hn::Set(d, o.a[i * o.aStep + k]);
-      for (int64_t j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, columns[j], sums[i][j]);
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j)
+      columns[j] = tail == 0 ? hn::LoadU(d, from + j * lanes) : hn::MaskedLoad(mask, d, from + j * lanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      const V factor = hn::Set(d, rows[i][k]);
+#pragma GCC unroll 2
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, columns[j], sums[i][j]);
     }
   }
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t j = 0; j < kVectors; ++j) {
-      float* to = o.c + i * o.cStep + j * lanes;
+  float* to = o.c;
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i, to += o.cStep) {
+#pragma GCC unroll 2
+    for (int j = 0; j < kVectors; ++j) {
       if (tail == 0) {
-        hn::StoreU(sums[i][j], d, to);
+        hn::StoreU(sums[i][j], d, to + j * lanes);
       } else {
-        hn::BlendedStore(sums[i][j], mask, d, to);
+        hn::BlendedStore(sums[i][j], mask, d, to + j * lanes);
       }
     }
   }
 }
 
+// As many rows as the registers hold the sums of.
+constexpr int64_t kMostRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+
+template <int kVectors, int... kRows>
+constexpr std::array<void (*)(const Operands&, size_t), sizeof...(kRows) + 1> tilesOf(
+    std::integer_sequence<int, kRows...>) {
+  return {nullptr, &tile<kRows + 1, kVectors>...};
+}
+
+// In tiles of nearly as many rows each: those of one or two would wait for their own sums.
 template <int kVectors>
-void columnsOf(Operands o, int64_t rows, size_t tail) {
-  // As many as the registers hold the sums of.
-  constexpr int kMany = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
-  constexpr int kRows = 4;
-  for (; kMany > kRows && rows >= kMany; rows -= kMany) {
-    tile<kMany, kVectors>(o, tail);
-    o.a += kMany * o.aStep;
-    o.c += kMany * o.cStep;
-  }
-  for (; rows >= kRows; rows -= kRows) {
-    tile<kRows, kVectors>(o, tail);
-    o.a += kRows * o.aStep;
-    o.c += kRows * o.cStep;
-  }
-  for (; rows > 0; --rows) {
-    tile<1, kVectors>(o, tail);
-    o.a += o.aStep;
-    o.c += o.cStep;
+void columnsOf(const Operands& all, int64_t rows, size_t tail) {
+  static constexpr auto kTiles = tilesOf<kVectors>(std::make_integer_sequence<int, kMostRows>());
+  const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+  Operands o = all;
+  int64_t first = 0;
+  for (int64_t t = 1; t <= tiles; ++t) {
+    const int64_t end = rows * t / tiles;
+    o.a = all.a + first * o.aStep;
+    o.c = all.c + first * o.cStep;
+    kTiles[static_cast<size_t>(end - first)](o, tail);
+    first = end;
   }
 }
 
@@ -124,14 +141,39 @@ float softmax(float* row, int64_t count, float factor) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-void masked(float* row, const float* mask, int64_t count, float factor) {
+// Columns from `count` on as they are left out of a softmax. The vector in which they begin is stored as a whole, so
+// that a load of it need not wait for several stores.
+void leaveOut(float* row, int64_t count, int64_t columns) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  int64_t i = count / lanes * lanes;
+  if (i < count) {
+    hn::StoreU(hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count - i)), hn::LoadU(d, row + i), none), d, row + i);
+    i += lanes;
+  }
+  for (; i < columns; i += lanes) hn::StoreU(none, d, row + i);
+}
+
+void masked(float* row, const float* mask, int64_t count, int64_t columns, float factor) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V f = hn::Set(d, factor);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
     hn::StoreU(hn::MulAdd(hn::LoadU(d, row + i), f, hn::LoadU(d, mask + i)), d, row + i);
-  for (; i < count; ++i) row[i] = row[i] * factor + mask[i];
+  if (i < count) {
+    V last;
+    if constexpr (HWY_TARGET <= HWY_AVX2) {
+      last = hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count - i)), d, mask + i);
+    } else {  // whose masked loads touch what they leave out
+      alignas(64) float buffer[kScoreLanes] = {};
+      std::copy_n(mask + i, count - i, buffer);
+      last = hn::Load(d, buffer);
+    }
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, row + i), f, last), d, row + i);
+  }
+  leaveOut(row, count, columns);
 }
 
 void scale(float* row, int64_t count, float factor) {
@@ -155,7 +197,8 @@ void capped(float* row, int64_t count, float factor, float cap) {
 }  // namespace attention
 
 AttentionFunctions allAttentionFunctions() {
-  return {attention::product, attention::softmax, attention::scale, attention::masked, attention::capped};
+  return {attention::product, attention::softmax,  attention::scale,
+          attention::masked,  attention::leaveOut, attention::capped};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

@@ -15,8 +15,9 @@ struct AttentionFunctions {
   // row = exp(factor * (row - max(row))); returns the sum. `count` is a multiple of kScoreLanes.
   float (*softmax)(float* row, int64_t count, float factor);
   void (*scale)(float* row, int64_t count, float factor);
-  // row = factor * row + mask
-  void (*masked)(float* row, const float* mask, int64_t count, float factor);
+  // The first `count` of `columns` scores: row = factor * row + mask; the others are left out of the softmax.
+  void (*masked)(float* row, const float* mask, int64_t count, int64_t columns, float factor);
+  void (*leaveOut)(float* row, int64_t count, int64_t columns);
   // row = cap * tanh(factor * row), to 2e-7 of cap. `count` as above.
   void (*capped)(float* row, int64_t count, float factor, float cap);
 };

@@ -26,19 +26,30 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 //   0 -2 -1  2  1  0
 //   0  2 -1 -2  1  0
 //   0  4  0 -5  0  1
-HWY_INLINE void transformIn(V d0, V d1, V d2, V d3, V d4, V d5, V* out, int step) {
+HWY_INLINE void transformIn(const V (&in)[6], V* out, int step) {
   const D d;
   const V two = hn::Set(d, 2.f), four = hn::Set(d, 4.f), five = hn::Set(d, 5.f);
-  const V even = hn::NegMulAdd(four, d2, d4);
-  const V odd = hn::NegMulAdd(four, d1, d3);
-  const V evenHalf = hn::Sub(d4, d2);
-  const V oddHalf = hn::Mul(two, hn::Sub(d3, d1));
-  out[0 * step] = hn::MulAdd(four, d0, hn::NegMulAdd(five, d2, d4));
+  const V even = hn::NegMulAdd(four, in[2], in[4]);
+  const V odd = hn::NegMulAdd(four, in[1], in[3]);
+  const V evenHalf = hn::Sub(in[4], in[2]);
+  const V oddHalf = hn::Mul(two, hn::Sub(in[3], in[1]));
+  out[0 * step] = hn::MulAdd(four, in[0], hn::NegMulAdd(five, in[2], in[4]));
   out[1 * step] = hn::Add(even, odd);
   out[2 * step] = hn::Sub(even, odd);
   out[3 * step] = hn::Add(evenHalf, oddHalf);
   out[4 * step] = hn::Sub(evenHalf, oddHalf);
-  out[5 * step] = hn::MulAdd(four, d1, hn::NegMulAdd(five, d3, d5));
+  out[5 * step] = hn::MulAdd(four, in[1], hn::NegMulAdd(five, in[3], in[5]));
+}
+
+//   1  0 -1  0
+//   0  1  1  0
+//   0 -1  1  0
+//   0 -1  0  1
+HWY_INLINE void transformIn(const V (&in)[4], V* out, int step) {
+  out[0 * step] = hn::Sub(in[0], in[2]);
+  out[1 * step] = hn::Add(in[1], in[2]);
+  out[2 * step] = hn::Sub(in[2], in[1]);
+  out[3 * step] = hn::Sub(in[3], in[1]);
 }
 
 // A^T m with
@@ -46,123 +57,135 @@ HWY_INLINE void transformIn(V d0, V d1, V d2, V d3, V d4, V d5, V* out, int step
 //   0  1 -1  2 -2  0
 //   0  1  1  4  4  0
 //   0  1 -1  8 -8  1
-HWY_INLINE void transformOut(V m0, V m1, V m2, V m3, V m4, V m5, V* out, int step) {
+HWY_INLINE void transformOut(const V (&in)[6], V* out, int step) {
   const D d;
   const V two = hn::Set(d, 2.f), four = hn::Set(d, 4.f), eight = hn::Set(d, 8.f);
-  const V sum = hn::Add(m1, m2), difference = hn::Sub(m1, m2);
-  const V farSum = hn::Add(m3, m4), farDifference = hn::Sub(m3, m4);
-  out[0 * step] = hn::Add(hn::Add(m0, sum), farSum);
+  const V sum = hn::Add(in[1], in[2]), difference = hn::Sub(in[1], in[2]);
+  const V farSum = hn::Add(in[3], in[4]), farDifference = hn::Sub(in[3], in[4]);
+  out[0 * step] = hn::Add(hn::Add(in[0], sum), farSum);
   out[1 * step] = hn::MulAdd(two, farDifference, difference);
   out[2 * step] = hn::MulAdd(four, farSum, sum);
-  out[3 * step] = hn::Add(hn::MulAdd(eight, farDifference, difference), m5);
+  out[3 * step] = hn::Add(hn::MulAdd(eight, farDifference, difference), in[5]);
 }
 
-HWY_INLINE void oneInput(const float* const* patch, int64_t at, float* to, int64_t productStride) {
-  const D d;
-  V rows[36];
-  for (int i = 0; i < 6; ++i) {
-    transformIn(hn::LoadU(d, patch[i] + at), hn::LoadU(d, patch[6 + i] + at), hn::LoadU(d, patch[12 + i] + at),
-                hn::LoadU(d, patch[18 + i] + at), hn::LoadU(d, patch[24 + i] + at), hn::LoadU(d, patch[30 + i] + at),
-                rows + i, 6);
-  }
-  for (int i = 0; i < 6; ++i) {
-    V line[6];
-    const V* const r = rows + 6 * i;
-    transformIn(r[0], r[1], r[2], r[3], r[4], r[5], line, 1);
-    for (int j = 0; j < 6; ++j) hn::StoreU(line[j], d, to + (6 * i + j) * productStride);
-  }
+//   1  1  1  0
+//   0  1 -1  1
+HWY_INLINE void transformOut(const V (&in)[4], V* out, int step) {
+  out[0 * step] = hn::Add(in[0], hn::Add(in[1], in[2]));
+  out[1 * step] = hn::Add(in[3], hn::Sub(in[1], in[2]));
 }
 
-void input(const float* const* patch, int64_t channels, float* to, int64_t productStride) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  int64_t c = 0;
-  for (; c + lanes <= channels; c += lanes) oneInput(patch, c, to + c, productStride);
-  if (c == channels) return;
-  // The last channels, by way of a buffer.
-  alignas(64) float from[36 * 16] = {};
-  alignas(64) float products[36 * 16];
-  const float* places[36];
-  for (int i = 0; i < 36; ++i) {
-    places[i] = from + 16 * i;
-    for (int64_t k = c; k < channels; ++k) from[16 * i + k - c] = patch[i][k];
-  }
-  oneInput(places, 0, products, 16);
-  for (int i = 0; i < 36; ++i) {
-    for (int64_t k = c; k < channels; ++k) to[i * productStride + k] = products[16 * i + k - c];
-  }
-}
+template <int Out>
+struct Form {
+  static constexpr int kIn = Out + 2;
+  static constexpr int kProducts = kIn * kIn;
 
-// The first half of the way back: four rows of six.
-HWY_INLINE void halfOutput(const float* products, int64_t productStride, V* rows) {
-  const D d;
-  for (int i = 0; i < 6; ++i) {
-    const float* const m = products + i * productStride;
-    transformOut(hn::LoadU(d, m), hn::LoadU(d, m + 6 * productStride), hn::LoadU(d, m + 12 * productStride),
-                 hn::LoadU(d, m + 18 * productStride), hn::LoadU(d, m + 24 * productStride),
-                 hn::LoadU(d, m + 30 * productStride), rows + i, 6);
-  }
-}
-
-void output(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
-            int64_t toStride) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t c = 0; c < channels; c += lanes) {
-    V rows[24];
-    halfOutput(products + c, productStride, rows);
-    const V shift = bias != nullptr ? hn::LoadU(d, bias + c) : hn::Zero(d);
-    for (int i = 0; i < 4; ++i) {
-      V line[4];
-      const V* const r = rows + 6 * i;
-      transformOut(r[0], r[1], r[2], r[3], r[4], r[5], line, 1);
-      for (int j = 0; j < 4; ++j) hn::StoreU(hn::Add(line[j], shift), d, to + (4 * i + j) * toStride + c);
+  static HWY_INLINE void oneInput(const float* const* patch, int64_t at, float* to, int64_t productStride) {
+    const D d;
+    V rows[kIn][kIn];
+    for (int i = 0; i < kIn; ++i) {
+      V column[kIn];
+      for (int j = 0; j < kIn; ++j) column[j] = hn::LoadU(d, patch[kIn * j + i] + at);
+      transformIn(column, &rows[0][i], kIn);
+    }
+    for (int i = 0; i < kIn; ++i) {
+      V line[kIn];
+      transformIn(rows[i], line, 1);
+      for (int j = 0; j < kIn; ++j) hn::StoreU(line[j], d, to + (kIn * i + j) * productStride);
     }
   }
-}
 
-template <bool Leaky>
-HWY_INLINE void patchToImage(const WinogradPatch& patch) {
-  const D d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const V low = hn::Set(d, patch.low), high = hn::Set(d, patch.high);
-  const int64_t down = patch.down, across = patch.across, rowStep = patch.rowStep, pixelStep = patch.pixelStep;
-  const auto go = [&](int64_t c, size_t some, auto isWhole) {
-    V rows[24];
-    halfOutput(patch.products + c, patch.productStride, rows);
-    const V shift = patch.bias != nullptr ? hn::LoadU(d, patch.bias + c) : hn::Zero(d);
-    V slope = hn::Set(d, patch.slope);
-    if constexpr (Leaky) {
-      if (patch.slopes != nullptr)
-        slope = isWhole() ? hn::LoadU(d, patch.slopes + c) : loadSome(patch.slopes + c, some);
+  static void input(const float* const* patch, int64_t channels, float* to, int64_t productStride) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+    int64_t c = 0;
+    for (; c + lanes <= channels; c += lanes) oneInput(patch, c, to + c, productStride);
+    if (c == channels) return;
+    // The last channels, by way of a buffer.
+    alignas(64) float from[kProducts * 16] = {};
+    alignas(64) float products[kProducts * 16];
+    const float* places[kProducts];
+    for (int i = 0; i < kProducts; ++i) {
+      places[i] = from + 16 * i;
+      for (int64_t k = c; k < channels; ++k) from[16 * i + k - c] = patch[i][k];
     }
-    for (int64_t i = 0; i < down; ++i) {
-      V line[4];
-      const V* const r = rows + 6 * i;
-      transformOut(r[0], r[1], r[2], r[3], r[4], r[5], line, 1);
-      float* to = patch.out + i * rowStep + c;
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j, to += pixelStep) {
-        if (j >= across) break;
-        const V value = finish<Leaky>(hn::Add(line[j], shift), low, high, slope);
-        if constexpr (isWhole()) {
-          hn::StoreU(value, d, to);
-        } else {
-          storeSome(value, some, to);
-        }
+    oneInput(places, 0, products, 16);
+    for (int i = 0; i < kProducts; ++i) {
+      for (int64_t k = c; k < channels; ++k) to[i * productStride + k] = products[16 * i + k - c];
+    }
+  }
+
+  // The first half of the way back: `Out` rows.
+  static HWY_INLINE void halfOutput(const float* products, int64_t productStride, V (*rows)[kIn]) {
+    const D d;
+    for (int i = 0; i < kIn; ++i) {
+      V column[kIn];
+      for (int j = 0; j < kIn; ++j) column[j] = hn::LoadU(d, products + (kIn * j + i) * productStride);
+      transformOut(column, &rows[0][i], kIn);
+    }
+  }
+
+  static void output(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
+                     int64_t toStride) {
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int64_t c = 0; c < channels; c += lanes) {
+      V rows[Out][kIn];
+      halfOutput(products + c, productStride, rows);
+      const V shift = bias != nullptr ? hn::LoadU(d, bias + c) : hn::Zero(d);
+      for (int i = 0; i < Out; ++i) {
+        V line[Out];
+        transformOut(rows[i], line, 1);
+        for (int j = 0; j < Out; ++j) hn::StoreU(hn::Add(line[j], shift), d, to + (Out * i + j) * toStride + c);
       }
     }
-  };
-  int64_t c = 0;
-  for (; c + lanes <= patch.channels; c += lanes) go(c, 0, std::true_type{});
-  if (c < patch.channels) go(c, static_cast<size_t>(patch.channels - c), std::false_type{});
-}
+  }
 
-void outputToImage(const WinogradPatch& patch) {
-  if (patch.bends) return patchToImage<true>(patch);
-  patchToImage<false>(patch);
-}
+  template <bool Leaky>
+  static HWY_INLINE void patchToImage(const WinogradPatch& patch) {
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const V low = hn::Set(d, patch.low), high = hn::Set(d, patch.high);
+    const int64_t down = patch.down, across = patch.across, rowStep = patch.rowStep, pixelStep = patch.pixelStep;
+    const auto go = [&](int64_t c, size_t some, auto isWhole) {
+      V rows[Out][kIn];
+      halfOutput(patch.products + c, patch.productStride, rows);
+      const V shift = patch.bias != nullptr ? hn::LoadU(d, patch.bias + c) : hn::Zero(d);
+      V slope = hn::Set(d, patch.slope);
+      if constexpr (Leaky) {
+        if (patch.slopes != nullptr)
+          slope = isWhole() ? hn::LoadU(d, patch.slopes + c) : loadSome(patch.slopes + c, some);
+      }
+      for (int64_t i = 0; i < down; ++i) {
+        V line[Out];
+        transformOut(rows[i], line, 1);
+        float* to = patch.out + i * rowStep + c;
+#pragma GCC unroll 4
+        for (int j = 0; j < Out; ++j, to += pixelStep) {
+          if (j >= across) break;
+          const V value = finish<Leaky>(hn::Add(line[j], shift), low, high, slope);
+          if constexpr (isWhole()) {
+            hn::StoreU(value, d, to);
+          } else {
+            storeSome(value, some, to);
+          }
+        }
+      }
+    };
+    int64_t c = 0;
+    for (; c + lanes <= patch.channels; c += lanes) go(c, 0, std::true_type{});
+    if (c < patch.channels) go(c, static_cast<size_t>(patch.channels - c), std::false_type{});
+  }
 
-WinogradTransforms transforms() { return {&input, &output, &outputToImage}; }
+  static void outputToImage(const WinogradPatch& patch) {
+    if (patch.bends) return patchToImage<true>(patch);
+    patchToImage<false>(patch);
+  }
+
+  static constexpr WinogradTransforms kTransforms{&input, &output, &outputToImage};
+};
+
+const WinogradTransforms* largeTransforms() { return &Form<4>::kTransforms; }
+const WinogradTransforms* smallTransforms() { return &Form<2>::kTransforms; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -171,30 +194,37 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 namespace {
 
-TENON_SIMD_TABLE(transforms);
+TENON_SIMD_TABLE(largeTransforms);
+TENON_SIMD_TABLE(smallTransforms);
+
+// The rows of G.
+constexpr double kLargeG[6][3] = {{1. / 4, 0, 0},
+                                  {-1. / 6, -1. / 6, -1. / 6},
+                                  {-1. / 6, 1. / 6, -1. / 6},
+                                  {1. / 24, 1. / 12, 1. / 6},
+                                  {1. / 24, -1. / 12, 1. / 6},
+                                  {0, 0, 1}};
+constexpr double kSmallG[4][3] = {{1, 0, 0}, {1. / 2, 1. / 2, 1. / 2}, {1. / 2, -1. / 2, 1. / 2}, {0, 0, 1}};
 
 }  // namespace
 
-const WinogradTransforms& winogradTransforms() {
-  static const WinogradTransforms kTransforms = TENON_SIMD_BEST(transforms)();
-  return kTransforms;
+const WinogradTransforms& winogradTransforms(WinogradForm form) {
+  static const WinogradTransforms* const kLarge = TENON_SIMD_BEST(largeTransforms)();
+  static const WinogradTransforms* const kSmall = TENON_SIMD_BEST(smallTransforms)();
+  return form.out == 4 ? *kLarge : *kSmall;
 }
 
-// G w G^T with the rows of G: 1/4 0 0; -1/6 -1/6 -1/6; -1/6 1/6 -1/6; 1/24 1/12 1/6; 1/24 -1/12 1/6; 0 0 1.
-void winogradWeights(const double* window, double* products) {
-  static constexpr double kG[6][3] = {{1. / 4, 0, 0},
-                                      {-1. / 6, -1. / 6, -1. / 6},
-                                      {-1. / 6, 1. / 6, -1. / 6},
-                                      {1. / 24, 1. / 12, 1. / 6},
-                                      {1. / 24, -1. / 12, 1. / 6},
-                                      {0, 0, 1}};
+// G w G^T.
+void winogradWeights(WinogradForm form, const double* window, double* products) {
+  const auto* const g = form.out == 4 ? kLargeG : kSmallG;
+  const int in = form.in();
   double half[6][3];
-  for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < 3; ++j) half[i][j] = kG[i][0] * window[j] + kG[i][1] * window[3 + j] + kG[i][2] * window[6 + j];
+  for (int i = 0; i < in; ++i) {
+    for (int j = 0; j < 3; ++j) half[i][j] = g[i][0] * window[j] + g[i][1] * window[3 + j] + g[i][2] * window[6 + j];
   }
-  for (int i = 0; i < 6; ++i) {
-    for (int j = 0; j < 6; ++j)
-      products[6 * i + j] = half[i][0] * kG[j][0] + half[i][1] * kG[j][1] + half[i][2] * kG[j][2];
+  for (int i = 0; i < in; ++i) {
+    for (int j = 0; j < in; ++j)
+      products[in * i + j] = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
   }
 }
 

@@ -43,7 +43,9 @@ class TiledConvolution : public SimpleTactic {
     allowOverwriting(problem, firstExtra(op), result);
     return result;
   }
-  int rank(const compile::Problem&, const compile::Candidate&) const final { return rank_; }
+  int rank(const compile::Problem&, const compile::Candidate& candidate) const final {
+    return rank_ + (candidate.variant.empty() ? 0 : 1);
+  }
 
  protected:
   // Of weights with four axes, constant as the bias is, and padding that adds.
