@@ -23,6 +23,10 @@ DECLARED = re.compile(r"([\w:~]+)\s*(?:[(={\[;]|$)")
 MENTIONED = re.compile(r"(?<![\w.:>])[A-Za-z_]\w*|(?<=[^-]>)[A-Za-z_]\w*|(?<=[^:]:)[A-Za-z_]\w*")
 
 
+class NoBatch(Exception):
+    """A source that changed since CMake asked for the plan has no place in it."""
+
+
 class Source:
     def __init__(self, path):
         text = pathlib.Path(path).read_text()
@@ -84,8 +88,7 @@ def batches(sources, most):
         if batch is None and len(made) >= most:
             if not fitting:
                 names = sorted(set().union(*(source.clashes(other) for batch in made for other in batch)))
-                sys.exit(f"error: {source.path} fits into none of {most} batches, as others mention or declare {', '.join(names)}; "
-                         "expected one without. Configure again (cmake PRESET_FOLDER), which makes another batch.")
+                raise NoBatch(f"{source.path} fits into none of {most} batches, as others mention or declare {', '.join(names)}")
             batch = min(fitting, key=len)
         if batch is None:
             batch = []
@@ -95,6 +98,9 @@ def batches(sources, most):
 
 
 def write(prefix, count, sources):
+    for source in sources:
+        if source.alone:
+            raise NoBatch(f"{source.path} has macros, an unscoped enum or all names of a namespace now, and stands alone")
     made = batches(sources, count)
     for i in range(count):
         included = "".join(f'#include "{source.path}"\n' for source in made[i]) if i < len(made) else ""
@@ -111,7 +117,11 @@ def main(arguments):
         joined = [source for source in sources if not source.alone]
         print("\n".join([str(len(batches(joined, len(joined))))] + [source.path for source in sources if source.alone]))
     elif arguments[:1] == ["write"] and len(arguments) > 3:
-        write(arguments[1], int(arguments[2]), [Source(path) for path in arguments[3:]])
+        try:
+            write(arguments[1], int(arguments[2]), [Source(path) for path in arguments[3:]])
+        except NoBatch as error:
+            pathlib.Path(f"{arguments[1]}_plan").touch()  # CMake runs again when it is newer than the build's files
+            sys.exit(f"error: {error}; build again, which makes another plan")
     else:
         sys.exit(__doc__)
 

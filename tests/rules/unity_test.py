@@ -70,6 +70,10 @@ def check_writing(folder):
     paths[0].write_text(source("int f1();"))
     failed = run("write", prefix, 1, *paths[:2])
     yield "says what does not fit", failed.returncode == 1 and "1.cpp fits into none of 1 batches" in failed.stderr and "f1" in failed.stderr
+    yield "asks for another plan", (folder / "out" / "all_plan").exists()
+    paths[0].write_text("#define A\n")
+    failed = run("write", prefix, 3, *paths)
+    yield "says what stands alone now", failed.returncode == 1 and "0.cpp has macros" in failed.stderr
 
 
 def main():
@@ -85,7 +89,7 @@ def main():
         wrong += [what for what, right in check_writing(folder) if not right]
     for what in wrong:
         print(f"not as expected: {what}")
-    print(f"{len(PAIRS) + len(ALONE) + 5 - len(wrong)} as expected, {len(wrong)} not")
+    print(f"{len(PAIRS) + len(ALONE) + 7 - len(wrong)} as expected, {len(wrong)} not")
     return 1 if wrong else 0
 
 
