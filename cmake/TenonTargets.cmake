@@ -45,7 +45,7 @@ function(tenon_unity variable name)
   endif()
   set(prefix ${CMAKE_CURRENT_BINARY_DIR}/unity/${name})
   if(NOT EXISTS ${prefix}_plan)
-    file(TOUCH ${prefix}_plan)
+    file(WRITE ${prefix}_plan "")
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${prefix}_plan)  # the script touches it where the plan is too old
   set(batches "")
