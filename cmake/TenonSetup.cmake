@@ -53,5 +53,8 @@ if(TENON_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${TENON_CCACHE})
 endif()
 
+find_program(TENON_PYTHON3 python3 HINTS /usr/bin)  # not a wrapper of some version manager, which takes longer
+mark_as_advanced(TENON_PYTHON3)
+
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)

@@ -22,14 +22,59 @@ function(tenon_own_precompiled target)
   target_precompile_headers(${target} PRIVATE ${place} ${ARGN})
 endfunction()
 
-# tenon_component(<name> [NO_PCH] [SOURCES ...] [LINK ...]): the static library tenon_<name> from the folder's *.cpp files
-# (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility. NO_PCH: for folders
-# with compiler options of their own.
+# tenon_unity(<variable> <name> <file>...): the files with sources joined to batches, each compiled as one, which halves the
+# time that they take. unity_batches.py says which may be joined; it runs again when a source changes, and only batches that
+# changed are compiled. TENON_UNITY=OFF compiles each source alone: so a source is found that does not include what it uses.
+function(tenon_unity variable name)
+  set(sources ${ARGN})
+  list(FILTER sources INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/.*\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_BINARY_DIR}/")
+  list(LENGTH sources count)
+  if(NOT TENON_UNITY OR NOT TENON_PYTHON3 OR count LESS 2)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(script ${TENON_PYTHON3} -B ${PROJECT_SOURCE_DIR}/cmake/unity_batches.py)
+  execute_process(COMMAND ${script} plan ${sources} OUTPUT_VARIABLE plan OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" alone "${plan}")
+  list(POP_FRONT alone count)
+  list(REMOVE_ITEM sources ${alone})
+  if(count EQUAL 0)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(prefix ${CMAKE_CURRENT_BINARY_DIR}/unity/${name})
+  if(NOT EXISTS ${prefix}_plan)
+    file(WRITE ${prefix}_plan "")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${prefix}_plan)  # the script touches it where the plan is too old
+  set(batches "")
+  foreach(i RANGE 1 ${count})
+    math(EXPR i "${i} - 1")
+    list(APPEND batches ${prefix}_${i}.cpp)
+  endforeach()
+  add_custom_command(OUTPUT ${batches} COMMAND ${script} write ${prefix} ${count} ${sources}
+    DEPENDS ${sources} ${PROJECT_SOURCE_DIR}/cmake/unity_batches.py COMMENT "Joining the sources of ${name}" VERBATIM)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # From 10,000 instructions on GCC inlines less; batches are to be inlined as their sources alone are. And it takes classes
+    # of the sources, which hold ones of unnamed namespaces, for classes of headers.
+    set_source_files_properties(${batches} PROPERTIES COMPILE_OPTIONS "--param=large-unit-insns=100000;-Wno-subobject-linkage")
+  endif()
+  set(rest ${ARGN})
+  list(REMOVE_ITEM rest ${sources})
+  set(${variable} ${batches} ${rest} PARENT_SCOPE)
+endfunction()
+
+# tenon_component(<name> [NO_PCH] [SOURCES ...] [APART ...] [LINK ...]): the static library tenon_<name> from the
+# folder's *.cpp files (LINK is PUBLIC). All code of one shared library is made of such components, with hidden visibility.
+# NO_PCH: for folders with compiler options of their own. APART: more sources, joined among themselves, so that a program can bring its own in place of all of them.
 function(tenon_component name)
-  cmake_parse_arguments(arg "NO_PCH" "" "SOURCES;LINK" ${ARGN})
-  if(NOT arg_SOURCES)
+  cmake_parse_arguments(arg "NO_PCH" "" "SOURCES;APART;LINK" ${ARGN})
+  if(NOT arg_SOURCES AND NOT arg_APART)
     file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
   endif()
+  tenon_unity(arg_SOURCES ${name} ${arg_SOURCES})
+  list(APPEND arg_SOURCES ${arg_APART})
   if(arg_SOURCES)
     add_library(tenon_${name} STATIC ${arg_SOURCES})
     target_include_directories(tenon_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)

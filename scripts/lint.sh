@@ -81,13 +81,17 @@ sources() {
   fi
 }
 
-# The compile commands as Clang reads them: without the precompiled headers and the options that only GCC knows.
+# The compile commands as Clang reads them: without the precompiled headers and the options that only GCC knows, and with one
+# for each source of those that the build joins.
 writeDatabase() {
   python3 - "$root/build/$preset/compile_commands.json" "$1" <<'END'
 import json, pathlib, re, shutil, sys
 database, folder = json.loads(pathlib.Path(sys.argv[1]).read_text()), pathlib.Path(sys.argv[2])
 folder.mkdir(parents=True, exist_ok=True)
 headers = {}
+for row in [row for row in database if "/unity/" in row["file"] and pathlib.Path(row["file"]).exists()]:
+    for source in re.findall(r'^#include "(.+)"$', pathlib.Path(row["file"]).read_text(), re.M):
+        database.append(dict(row, file=source, command=row["command"].replace(f"-c {row['file']}", f"-c {source}")))
 for row in database:
     for header in re.findall(r"-include (\S+cmake_pch\.hxx)", row["command"]):
         copy = headers.setdefault(header, folder / f"precompiled_{len(headers)}.h")

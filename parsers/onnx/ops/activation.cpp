@@ -3,7 +3,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_activation {
 namespace {
 
 using nvinfer1::ActivationType;
@@ -158,7 +158,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_activation {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_activation
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_activation

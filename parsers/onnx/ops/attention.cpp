@@ -5,7 +5,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_attention {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -288,7 +288,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_attention {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_attention
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_attention

@@ -4,7 +4,7 @@
 #include "../operator_plugin.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_bits {
 namespace {
 
 void checkType(const OnnxNode& node) {
@@ -85,7 +85,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_bits {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_bits
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_bits

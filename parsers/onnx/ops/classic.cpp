@@ -5,7 +5,7 @@
 #include "operator_table.h"
 #include "post_transform.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_classic {
 namespace {
 
 using nvinfer1::ReduceOperation;
@@ -198,7 +198,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_classic {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_classic
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_classic

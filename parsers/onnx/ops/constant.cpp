@@ -4,7 +4,7 @@
 #include "common/fold.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_constant {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -250,7 +250,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_constant {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_constant
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_constant

@@ -6,7 +6,7 @@
 #include "attention_core.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_control {
 namespace {
 
 constexpr int64_t kMostIterations = kMostUnrolledIterations;
@@ -254,7 +254,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_control {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_control
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_control

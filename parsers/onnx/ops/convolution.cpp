@@ -9,7 +9,7 @@
 #include "operator_table.h"
 #include "spatial_attributes.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_convolution {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -304,7 +304,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_convolution {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_convolution
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_convolution

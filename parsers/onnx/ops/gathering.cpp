@@ -4,7 +4,7 @@
 #include "operator_table.h"
 #include "scatter_reduction.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_gathering {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -155,7 +155,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_gathering {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_gathering
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_gathering

@@ -5,7 +5,7 @@
 #include "operator_table.h"
 #include "spatial_attributes.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_geometry {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -252,7 +252,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_geometry {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_geometry
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_geometry

@@ -2,7 +2,7 @@
 #include "operator_table.h"
 #include "quantization.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_integer_products {
 namespace {
 
 std::optional<Term> optionalTerm(const OnnxNode& node, size_t index) {
@@ -66,7 +66,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_integer_products {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_integer_products
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_integer_products

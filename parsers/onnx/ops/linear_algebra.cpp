@@ -3,7 +3,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_linear_algebra {
 namespace {
 
 constexpr int64_t kMostRows = 6;
@@ -86,7 +86,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_linear_algebra {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_linear_algebra
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_linear_algebra

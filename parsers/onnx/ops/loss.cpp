@@ -3,7 +3,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_loss {
 namespace {
 
 using nvinfer1::ReduceOperation;
@@ -84,7 +84,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_loss {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_loss
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_loss

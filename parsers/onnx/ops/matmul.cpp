@@ -7,7 +7,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_matmul {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -255,7 +255,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_matmul {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_matmul
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_matmul

@@ -2,7 +2,7 @@
 #include "fused_activation.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_microsoft {
 namespace {
 
 using nvinfer1::ActivationType;
@@ -215,7 +215,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_microsoft {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_microsoft
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_microsoft

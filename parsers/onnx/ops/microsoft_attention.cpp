@@ -5,7 +5,7 @@
 #include "operator_table.h"
 #include "quantization.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_microsoft_attention {
 namespace {
 
 constexpr const char* kDomain = "com.microsoft";
@@ -298,7 +298,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_microsoft_attention {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_microsoft_attention
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_microsoft_attention

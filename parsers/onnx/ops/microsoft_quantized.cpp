@@ -4,7 +4,7 @@
 #include "operator_table.h"
 #include "quantization.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_microsoft_quantized {
 namespace {
 
 using nvinfer1::ActivationType;
@@ -321,7 +321,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_microsoft_quantized {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_microsoft_quantized
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_microsoft_quantized

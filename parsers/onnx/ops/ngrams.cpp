@@ -3,7 +3,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_ngrams {
 namespace {
 
 constexpr int64_t kMostComparisons = 1 << 24;
@@ -136,7 +136,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_ngrams {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_ngrams
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_ngrams

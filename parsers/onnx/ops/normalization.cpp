@@ -2,7 +2,7 @@
 #include "common/batch_normalization.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_normalization {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -247,7 +247,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_normalization {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_normalization
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_normalization

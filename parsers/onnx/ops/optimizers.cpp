@@ -1,7 +1,7 @@
 // One step of training for each tensor of a list: the domain ai.onnx.preview.training.
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_optimizers {
 namespace {
 
 // The inputs behind rate and step: `kinds` lists of equal length.
@@ -112,7 +112,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_optimizers {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_optimizers
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_optimizers

@@ -4,7 +4,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_pointwise {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -220,7 +220,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_pointwise {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_pointwise
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_pointwise

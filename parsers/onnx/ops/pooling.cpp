@@ -7,7 +7,7 @@
 #include "spatial_attributes.h"
 #include "windows.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_pooling {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -175,7 +175,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_pooling {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_pooling
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_pooling

@@ -5,7 +5,7 @@
 #include "operator_table.h"
 #include "quantization.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_quantize {
 namespace {
 
 bool isLayerType(DataType type) {
@@ -154,7 +154,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_quantize {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_quantize
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_quantize

@@ -5,7 +5,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_random {
 namespace {
 
 using nvinfer1::FillOperation;
@@ -163,7 +163,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_random {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_random
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_random

@@ -7,7 +7,7 @@
 #include "quantization.h"
 #include "recurrent_activations.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_recurrent {
 namespace {
 
 constexpr int64_t kMostGates = 4;
@@ -217,7 +217,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_recurrent {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_recurrent
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_recurrent

@@ -1,7 +1,7 @@
 // Reductions, softmax, and selections of the largest elements.
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_reduction {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -216,7 +216,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_reduction {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_reduction
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_reduction

@@ -5,7 +5,7 @@
 #include "operator_table.h"
 #include "resize_matrix.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_resize {
 namespace {
 
 using nvinfer1::InterpolationMode;
@@ -258,7 +258,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_resize {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_resize
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_resize

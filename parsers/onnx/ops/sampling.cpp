@@ -8,7 +8,7 @@
 #include "registered_plugin.h"
 #include "spatial_attributes.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_sampling {
 namespace {
 
 // Calls `visit` for each of the four pixels around (y, x) with row, column (clamped, INT32), weight, and the
@@ -258,7 +258,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_sampling {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_sampling
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_sampling

@@ -4,7 +4,7 @@
 
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_selection {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -258,7 +258,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_selection {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_selection
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_selection

@@ -2,7 +2,7 @@
 // exist in the parser alone.
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_sequences {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -231,7 +231,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_sequences {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_sequences
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_sequences

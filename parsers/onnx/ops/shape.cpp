@@ -1,7 +1,7 @@
 // Operators that change or ask for shapes.
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_shape {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -241,7 +241,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_shape {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_shape
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_shape

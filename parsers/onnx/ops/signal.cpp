@@ -4,7 +4,7 @@
 #include "common/fold.h"
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_signal {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -375,7 +375,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_signal {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_signal
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_signal

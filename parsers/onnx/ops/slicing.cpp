@@ -1,7 +1,7 @@
 // Slices, splits, concatenations and padding.
 #include "operator_table.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_slicing {
 namespace {
 
 using nvinfer1::ElementWiseOperation;
@@ -272,7 +272,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_slicing {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_slicing
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_slicing

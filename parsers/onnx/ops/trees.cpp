@@ -9,7 +9,7 @@
 #include "post_transform.h"
 #include "tree_ensemble.h"
 
-namespace tenon::parsers::onnx {
+namespace tenon::parsers::onnx::ops_trees {
 namespace {
 
 using nvinfer1::ReduceOperation;
@@ -224,7 +224,6 @@ const OperatorImporter kRows[] = {
 
 }  // namespace
 
-namespace ops_trees {
 OperatorRows importers() { return rowsOf(kRows); }
-}  // namespace ops_trees
-}  // namespace tenon::parsers::onnx
+
+}  // namespace tenon::parsers::onnx::ops_trees
