@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins sources of tests into one, so that the compiler reads headers and makes templates once for all of them.
 
-    unity.py OUTPUT SOURCE...
+    joined_tests.py OUTPUT SOURCE...
 
 What a source has in a namespace without a name gets one named after the file around it: files may have helpers of the same
 name, as they may when each is compiled alone. Macros end with their file. Messages of the compiler name the sources.
