@@ -116,42 +116,51 @@ std::vector<ValueId> togetherAt(const Graph& graph, const graph::Node& node) {
   return result;
 }
 
+using Groups = std::vector<std::vector<ValueId>>;
+
+// What nodes bring together, in order and back, so that a walk follows chains in both directions.
+Groups groupsOf(const Graph& graph) {
+  Groups groups;
+  for (const NodeId id : graph.order()) {
+    auto together = togetherAt(graph, graph.node(id));
+    if (!together.empty()) groups.push_back(std::move(together));
+  }
+  const Groups back(groups.rbegin(), groups.rend());
+  groups.insert(groups.end(), back.begin(), back.end());
+  return groups;
+}
+
 // The values whose channels become more: what scalar work and depthwise convolutions read and give belongs together.
-std::set<ValueId> valuesOf(const Graph& graph, const Options& options) {
+std::set<ValueId> valuesOf(const Graph& graph, const Groups& groups, const Options& options) {
   std::set<ValueId> result;
   for (const NodeId id : graph.order()) {
     for (const ValueId output : graph.node(id).outputs) {
       if (isWorthIt(graph, output, options)) result.insert(output);
     }
   }
-  for (bool isDone = false; !isDone;) {
-    isDone = true;
-    for (const NodeId id : graph.order()) {
-      const auto together = togetherAt(graph, graph.node(id));
-      const auto isOne = [&](ValueId value) { return result.contains(value); };
-      if (std::none_of(together.begin(), together.end(), isOne) || std::all_of(together.begin(), together.end(), isOne))
-        continue;
-      for (const ValueId value : together) result.erase(value);
-      isDone = false;
+  const auto isOne = [&](ValueId value) { return result.contains(value); };
+  for (size_t before = 0; before != result.size();) {
+    before = result.size();
+    for (const auto& group : groups) {
+      if (std::all_of(group.begin(), group.end(), isOne)) continue;
+      for (const ValueId value : group) result.erase(value);
     }
   }
   return result;
 }
 
 // Those of them that a convolution gives or reads, and what belongs together with such.
-std::set<ValueId> worthwhile(const Graph& graph, const std::set<ValueId>& values) {
+std::set<ValueId> worthwhile(const Graph& graph, const Groups& groups, const std::set<ValueId>& values) {
   std::set<ValueId> result;
   for (const ValueId value : values) {
     if (isByConvolution(graph, value)) result.insert(value);
   }
-  for (bool isDone = false; !isDone;) {
-    const size_t before = result.size();
-    for (const NodeId id : graph.order()) {
-      const auto together = togetherAt(graph, graph.node(id));
-      if (std::any_of(together.begin(), together.end(), [&](ValueId value) { return result.contains(value); }))
-        result.insert(together.begin(), together.end());
+  const auto isOne = [&](ValueId value) { return result.contains(value); };
+  for (size_t before = 0; before != result.size();) {
+    before = result.size();
+    for (const auto& group : groups) {
+      if (std::any_of(group.begin(), group.end(), isOne)) result.insert(group.begin(), group.end());
     }
-    isDone = result.size() == before;
   }
   return result;
 }
@@ -299,7 +308,8 @@ class Padder {
 }  // namespace
 
 int pass_pad_channels(Graph& graph, const Options& options) {
-  auto values = worthwhile(graph, valuesOf(graph, options));
+  const auto groups = groupsOf(graph);
+  auto values = worthwhile(graph, groups, valuesOf(graph, groups, options));
   return values.empty() ? 0 : Padder(graph, std::move(values)).run();
 }
 

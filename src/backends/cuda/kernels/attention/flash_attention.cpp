@@ -19,6 +19,7 @@ constexpr size_t kMostChoices = 8;  // each costs a compilation
 constexpr size_t kMostSharedBytes =
     96 << 10;                   // of a block on the chips that have least (sm_86, sm_89, sm_120), beside what is static
 constexpr int kMostKeys = 256;  // of a tile
+constexpr int64_t kLeastColumns = 8;
 constexpr std::string_view kMathNames[] = {"f16", "bf16", "tf32", "f32"};  // as kernels call them
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -47,10 +48,10 @@ double estimate(const FlashChoice& choice, const dnn::AttentionProblem& p) {
   return waves * (kBlock + join + tiles * kTile + steps * step * contention);
 }
 
-bool aligned(const dnn::AttentionOperand& operand) {
-  const auto whole = [](int64_t stride) { return stride % 8 == 0; };
+bool aligned(const dnn::AttentionOperand& operand, int64_t piece, int64_t bytes) {
+  const auto whole = [&](int64_t stride) { return stride % piece == 0; };
   return whole(operand.batchStride) && whole(operand.headStride) && whole(operand.rowStride) &&
-         operand.source.offsetBytes % 16 == 0;
+         static_cast<int64_t>(operand.source.offsetBytes) % (piece * bytes) == 0;
 }
 
 FlashMath mathOf(DataType type, bool tf32) {
@@ -78,7 +79,8 @@ size_t FlashChoice::sharedBytes() const {
 std::string FlashChoice::text() const {
   const auto base = fmt::format("{},{},{}x{}x{}x{}", kMathNames[static_cast<size_t>(math)], width, form.rowWarps,
                                 form.keyWarps, form.keys, form.splits);
-  return groups ? fmt::format("{},groups{}", base, static_cast<int>(mask)) : capped ? base + ",capped" : base;
+  if (groups) return fmt::format("{},groups{}", base, static_cast<int>(mask));
+  return fmt::format("{}{}{}", base, piece == 0 ? "" : fmt::format(",pieces{}", piece), capped ? ",capped" : "");
 }
 
 FlashChoice FlashChoice::parse(std::string_view text) {
@@ -101,6 +103,8 @@ FlashChoice FlashChoice::parse(std::string_view text) {
   form.keyWarps = number(8, "x");
   form.keys = number(kMostKeys, "x");
   form.splits = number(kSplits[std::size(kSplits) - 1], nullptr);
+  if (in.accept(",pieces")) choice.piece = number(4, nullptr);
+  if (choice.piece == 3) in.fail("pieces of 3 elements; expected 1, 2 or 4");
   choice.capped = in.accept(",capped");
   if (!choice.capped && in.accept(",")) {
     parseGroups(choice, in);
@@ -125,8 +129,19 @@ Code FlashChoice::code() const {
   return {"flash_attention.cu",
           {typeDefine("X", type()), fmt::format("MATH={}", kMathNames[static_cast<size_t>(math)]),
            define("WIDTH", width), define("ROW_WARPS", form.rowWarps), define("KEY_WARPS", form.keyWarps),
-           define("KEYS", form.keys), define("CAPPED", capped ? 1 : 0)},
+           define("KEYS", form.keys), define("CAPPED", capped ? 1 : 0), define("PIECE", piece)},
           {}};
+}
+
+int flashPiece(const dnn::AttentionProblem& p) {
+  int64_t piece = flashPack(p.type);
+  const int64_t bytes = 16 / piece;
+  const auto fits = [&] {
+    return p.width % piece == 0 && aligned(p.q, piece, bytes) && aligned(p.k, piece, bytes) &&
+           aligned(p.v, piece, bytes) && aligned(p.output, piece, bytes);
+  };
+  while (piece > 1 && !fits()) piece /= 2;
+  return static_cast<int>(piece);
 }
 
 std::string flashRefusal(const dnn::AttentionProblem& p) {
@@ -136,12 +151,8 @@ std::string flashRefusal(const dnn::AttentionProblem& p) {
   }
   if (p.width != p.valueWidth)
     return fmt::format("keys have {} columns and values {}; expected equal numbers", p.width, p.valueWidth);
-  if (p.width % 8 != 0 || p.width < 8 || p.width > kMostFlashColumns) {
-    return fmt::format("heads of {} columns; multiples of 8 up to {} are supported", p.width, kMostFlashColumns);
-  }
-  for (const auto* operand : {&p.q, &p.k, &p.v, &p.output}) {
-    if (!aligned(*operand)) return "rows are not aligned to 16 bytes";
-  }
+  if (p.width < kLeastColumns || p.width > kMostFlashColumns)
+    return fmt::format("heads of {} columns; {} to {} are supported", p.width, kLeastColumns, kMostFlashColumns);
   if (p.hasMask && !p.maskInOrder) return std::string(dnn::kMaskRefusal);
   const bool many =
       p.queries >= kMost - 128 || p.keys >= kMost - 128 || p.batch * p.heads * ceilDiv(p.queries, 16) >= kMost;
@@ -155,6 +166,7 @@ std::vector<FlashChoice> flashChoices(const dnn::AttentionProblem& p, bool tf32,
     // Splits cost no compilation: the best number of each form.
     FlashChoice best{mathOf(p.type, tf32), flashWidth(p.width), form};
     best.capped = p.softcap != 0;
+    if (const int piece = flashPiece(p); piece < flashPack(p.type)) best.piece = piece;
     if (best.sharedBytes() > kMostSharedBytes) continue;
     double least = estimate(best, p);
     for (const int splits : kSplits) {

@@ -218,7 +218,19 @@ struct Chunk {
     return joined(WarpShares{memory, row / 16 * kKeyWarps * 16 + row % 16, column}, kKeyWarps);
   }
   __device__ __forceinline__ void put(const FlashParameters& p, X* y, const Columns& columns) const {
-    *(Pack<X, kPack>*)(y + row * p.yStride[2] + column) = columns.finished(p);
+    const auto all = columns.finished(p);
+    X* const to = y + row * p.yStride[2] + column;
+    if (kPiece == kPack) {
+      *(Pack<X, kPack>*)to = all;
+    } else {
+#pragma unroll
+      for (int j = 0; j < kPack; j += kPiece) {
+        Pack<X, kPiece> piece;
+#pragma unroll
+        for (int i = 0; i < kPiece; ++i) piece.e[i] = all.e[(j + i) % kPack];
+        if (column + j < p.width) *(Pack<X, kPiece>*)(to + j) = piece;
+      }
+    }
   }
 };
 

@@ -30,6 +30,7 @@ enum class FlashMath : uint8_t { kF16, kBF16, kTF32, kF32 };
 enum class FlashMask : uint8_t { kNone, kOfKeys, kOfRows };
 
 // What the kernel is made from, as records write it: "f16,64,4x1x64x1", with a soft cap "f16,64,4x1x64x1,capped";
+// "f16,16,4x1x64x1,pieces2" reads rows of which only two elements at a time are aligned to their size;
 // "f16,64,1x2x64x1,groups1" is one where groups of four warps work together (group_attention.cu): groups for rows, 64
 // each, groups for keys, keys of a group, times that a block does so for further rows; and the kind of mask.
 struct FlashChoice {
@@ -39,6 +40,7 @@ struct FlashChoice {
   bool groups = false;
   FlashMask mask = FlashMask::kNone;  // with groups
   bool capped = false;                // scores have a soft cap; without groups
+  int piece = 0;                      // elements that lie together, where those are no 16 bytes; without groups
 
   int rows() const { return groups ? 4 * form.rows() : form.rows(); }
   int threads() const { return groups ? 4 * form.threads() : form.threads(); }
@@ -62,6 +64,10 @@ size_t groupSharedBytes(const FlashChoice& choice);
 std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem& problem);
 void parseGroups(FlashChoice& choice, TextReader& in);  // behind ","
 std::vector<FlashChoice> groupChoices(const dnn::AttentionProblem& problem);
+
+// How many neighbouring elements, at most 16 bytes, are aligned to their size in rows of all operands.
+int flashPiece(const dnn::AttentionProblem& problem);
+inline int flashPack(DataType type) { return type == DataType::kF32 ? 4 : 8; }
 
 // Why the kernel cannot compute the problem, or empty.
 std::string flashRefusal(const dnn::AttentionProblem& problem);

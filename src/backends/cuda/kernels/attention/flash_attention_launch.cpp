@@ -9,8 +9,6 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr size_t kPackBytes = 16;
-
 class FlashKernel final : public runtime::Kernel {
  public:
   explicit FlashKernel(const runtime::KernelLoad& load)
@@ -50,6 +48,10 @@ class FlashInstance final : public runtime::KernelInstance {
     if (refusal.empty() && p.width > choice.width) {
       refusal = fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, choice.width);
     }
+    pieceBytes_ = 16;
+    if (choice.piece != 0) pieceBytes_ = static_cast<size_t>(bytesOf(p.type, choice.piece));
+    if (refusal.empty() && static_cast<size_t>(bytesOf(p.type, flashPiece(p))) < pieceBytes_)
+      refusal = fmt::format("rows are not aligned to {} bytes", pieceBytes_);
     if (refusal.empty() && choice.capped != (p.softcap != 0) && !choice.groups)
       refusal = "the kernel was compiled for scores with a soft cap, or without";
     if (refusal.empty() && choice.groups) refusal = groupRefusal(choice, p);
@@ -77,7 +79,7 @@ class FlashInstance final : public runtime::KernelInstance {
     bindFlash(p, problem_, arguments);
     p.partial = static_cast<float*>(arguments.workspace);
     for (const void* address : {p.q, p.k, p.v, static_cast<const void*>(p.y)}) {
-      checkUser(isAligned(address, kPackBytes), "attention: a tensor is not aligned to {} bytes", kPackBytes);
+      checkUser(isAligned(address, pieceBytes_), "attention: a tensor is not aligned to {} bytes", pieceBytes_);
     }
     p.maskInPairs = maskInPairs_ && isAligned(p.mask, 2 * bytesOf(problem_.type, 1)) ? 1 : 0;
     const auto& choice = kernel_.choice;
@@ -91,6 +93,7 @@ class FlashInstance final : public runtime::KernelInstance {
   dnn::AttentionProblem problem_;
   unsigned blocks_ = 0;
   bool maskInPairs_ = false;
+  size_t pieceBytes_ = 16;
   DeviceTable arrived_;
   FlashParameters parameters_;
 };

@@ -1,6 +1,7 @@
 // Flash attention on tensor cores, up to the scores: what a block has in shared memory, where threads stand, tiles of
 // keys and their products with queries. The including text defines X, MATH, KEYS, WIDTH, ROW_WARPS, KEY_WARPS,
-// CAPPED (1 where scores have a soft cap).
+// CAPPED (1 where scores have a soft cap), PIECE (elements of rows that lie together, where not all of a copy do, or
+// 0).
 #pragma once
 
 #include "attention_heads.cuh"
@@ -16,6 +17,7 @@ constexpr int kThreads = 32 * kWarps;
 constexpr int kRows = 16 * kRowWarps;
 constexpr int kOwn = kTile / kKeyWarps;                   // keys of a tile that a warp takes
 constexpr int kPack = 16 / (int)sizeof(X);                // elements that one copy moves
+constexpr int kPiece = PIECE == 0 ? kPack : PIECE;        // elements that lie together in rows
 constexpr int kDepth = 2 * kPack;                         // of one product
 constexpr int kPitch = kWidth + kPack;                    // of rows in shared memory: neighbours lie in different banks
 constexpr int kJoinedPitch = kWidth + 8;                  // of rows of results there
@@ -31,7 +33,7 @@ constexpr bool kFewRegisters = sizeof(X) == 2 && kWidth * 3 / 4 + kOwn * 3 / 4 <
 constexpr int kResidentBlocks = !kFewRegisters ? 1 : kThreads > 128 ? 2 : kWidth <= 64 && kOwn <= 32 ? 4 : 3;
 
 // A warp that has all keys writes its rows from registers.
-constexpr bool kDirect = kKeyWarps == 1 && sizeof(X) == 2 && kWidth % 32 == 0;
+constexpr bool kDirect = kPiece == kPack && kKeyWarps == 1 && sizeof(X) == 2 && kWidth % 32 == 0;
 
 constexpr int kPartialFloats = kRows * (kWidth + 2);  // values, greatest scores, sums of a block
 
@@ -56,6 +58,19 @@ __device__ __forceinline__ Place placeOfThread() {
   return at;
 }
 
+// A pack of shared memory from pieces of a row; what is not there becomes 0.
+__device__ __forceinline__ void copyPieces(X* to, const X* from, int there) {
+  Pack<X, kPack> all;
+#pragma unroll
+  for (int j = 0; j < kPack; j += kPiece) {
+    Pack<X, kPiece> piece = {};
+    if (j < there) piece = *(const Pack<X, kPiece>*)(from + j);
+#pragma unroll
+    for (int i = 0; i < kPiece; ++i) all.e[j + i] = piece.e[i];
+  }
+  *(Pack<X, kPack>*)to = all;
+}
+
 // Rows [first, first + kMany) to shared memory, by all threads; what lies behind `end` or the width becomes 0.
 template <int kMany>
 __device__ __forceinline__ void copyRows(X* to, const X* from, i64 stride, int first, int end, int width) {
@@ -66,7 +81,13 @@ __device__ __forceinline__ void copyRows(X* to, const X* from, i64 stride, int f
     const int row = chunk / kChunks;
     const int column = chunk % kChunks * kPack;
     const bool inside = first + row < end && column < width;
-    copyAsync(to + row * kPitch + column, from + (inside ? (first + row) * stride + column : 0), inside);
+    X* const place = to + row * kPitch + column;
+    const X* const source = from + (inside ? (first + row) * stride + column : 0);
+    if (kPiece == kPack) {
+      copyAsync(place, source, inside);
+    } else {
+      copyPieces(place, source, inside ? width - column : 0);
+    }
   }
 }
 

@@ -38,7 +38,8 @@ FlashMask maskOf(const dnn::AttentionProblem& p) {
 
 bool takes(const dnn::AttentionProblem& p) {
   const bool halves = p.type == DataType::kF16 || p.type == DataType::kBF16;
-  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && !p.causal && p.softcap == 0;
+  return halves && p.width == kColumns && p.valueWidth == kColumns && p.keys > 0 && !p.causal && p.softcap == 0 &&
+         flashPiece(p) == flashPack(p.type);
 }
 
 }  // namespace
@@ -56,7 +57,9 @@ std::string groupRefusal(const FlashChoice& choice, const dnn::AttentionProblem&
   if (p.causal) return "the kernel lets every row see all keys";
   if (p.softcap != 0) return "the kernel has no soft cap";
   if (!takes(p) && p.keys > 0)
-    return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, kColumns);
+    return fmt::format(
+        "heads of {} columns, aligned to {} elements; the kernel was compiled for {}, aligned to 16 bytes", p.width,
+        flashPiece(p), kColumns);
   if (p.keys > choice.mostKeys())
     return fmt::format("{} keys; the kernel was compiled for {}", p.keys, choice.mostKeys());
   if (maskOf(p) != choice.mask) return "the mask is of another kind than the kernel was compiled for";

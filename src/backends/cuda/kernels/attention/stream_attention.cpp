@@ -133,6 +133,7 @@ std::string streamRefusal(const dnn::AttentionProblem& p) {
   if (p.softcap != 0) return "the kernel has no soft cap";
   constexpr int64_t kMostExtent = int64_t{1} << 31;  // of a tensor map
   if (p.batch >= kMostExtent || p.heads >= kMostExtent) return "more than 2^31 heads are not supported";
+  if (flashPiece(p) < flashPack(p.type)) return "rows are not aligned to 16 bytes";
   return flashRefusal(p);
 }
 
