@@ -197,6 +197,23 @@ TEST(SinkTransposes, BelowSlicesOfOneTensor) {
              "slice pointwise transpose", onCuda());
 }
 
+TEST(HoistTransposes, WhereTheyMoveLess) {
+  const auto body = [](const std::string& operand, const std::string& more = "") {
+    return "input %x : f32[2,8,3,5]\ninput %z : f32[2,3,5,8]\ninput %s : f32[2,3,5,1]\ninput %c : f32[3,1,8]\nconst %k : f32[5,8] = random(1)\n"
+           "%t : f32[2,3,5,8] = transpose{permutation=[0,2,3,1]}(%x) \"t\"\n"
+           "%p : f32[2,3,5,8] = pointwise{expr=\"mul(x0,x1);add(t0,x2)\"}(%t, " +
+           operand + ", %k) \"p\"\n%y : f32[2,3,8,5] = transpose{permutation=[0,1,3,2]}(%p) \"y\"\noutput %y\n" + more;
+  };
+  expectPass("hoist_transposes", body("%s"), "transpose transpose reshape pointwise", onCuda());
+  expectPass("hoist_transposes", body("%s", "output %p\n"), "transpose pointwise transpose", onCuda());
+  expectPass("hoist_transposes", body("%z"), "transpose pointwise transpose", onCuda());
+  expectPass("hoist_transposes",  // two operands that make the result by broadcasting
+             "input %a : f32[2,5,7,1]\ninput %b : f32[2,1,7,9]\n"
+             "%p : f32[2,5,7,9] = pointwise{expr=\"mul(x0,x1)\"}(%a, %b) \"p\"\n"
+             "%y : f32[2,9,5,7] = transpose{permutation=[0,3,1,2]}(%p) \"y\"\noutput %y\n",
+             "reshape transpose pointwise", onCuda());
+}
+
 // A block of a conformer: no transpose is left but those that move the channels of pictures.
 TEST(Lines, ConformerConvolutions) {
   const std::string text = R"g(graph "conformer" {

@@ -36,7 +36,8 @@ class RowMatMulTactic final : public OwnTacticOf<ops::MatMul> {
  protected:
   compile::Support acceptsOp(const ops::MatMul& op, const compile::Problem& problem) const override {
     const auto type = problem.inputs[0].dtype;
-    if (!isFloating(type) || bits(type) < 16) return compile::no("operands of {}", tenon::name(type));
+    // Of f32 a decoder took 3 % longer with it (H200), though each product was as fast by itself.
+    if (!isFloating(type) || bits(type) != 16) return compile::no("operands of {}", tenon::name(type));
     if (problem.inputs[1].constant == nullptr) return compile::no("the weights are not constant");
     if (auto support = flatProduct(op, problem); !support) return support;
     const Dims& y = problem.outputs[0].dims;
