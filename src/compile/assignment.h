@@ -69,6 +69,7 @@ struct Elsewhere {
   const graph::Node* node;
   const Problem* problem;
   const Option* taken;
+  size_t most;  // options of each tactic
 };
 
 class Phase;

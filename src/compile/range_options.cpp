@@ -1,9 +1,11 @@
 // Options at other extents than those that a node's choice was measured for.
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "compile/assignment.h"
 #include "compile/libraries.h"
+#include "compile/preparation.h"
 #include "compile/proposals.h"
 #include "compile/tune/timing_cache.h"
 #include "core/error.h"
@@ -35,16 +37,20 @@ bool mayReplace(const Option& option, const Option& taken) {
          (!callsVendor(option.candidate.tactic) || option.candidate.tactic == taken.candidate.tactic);
 }
 
-// The first of each tactic, which proposes the best first where it knows.
-void keepReplacements(const Option& taken, std::vector<Proposal>& list) {
-  constexpr int kMostOfTactic = 9;
+// So many of each tactic, all over its list: neighbours there are alike, and the first is the best where it knows.
+void keepReplacements(const Elsewhere& asked, std::vector<Proposal>& list) {
   const auto* const plain = plainest(list);
   const auto plainKey = plain != nullptr ? plain->key : std::string();
-  std::map<std::string, int> count;
-  std::erase_if(list, [&](const Proposal& proposal) {
-    if (proposal.key == plainKey) return false;
-    return !mayReplace(proposal.option, taken) || count[proposal.option.candidate.tactic]++ >= kMostOfTactic;
-  });
+  std::map<std::string, std::vector<std::string>> fitting;  // keys by tactic
+  for (const auto& proposal : list) {
+    if (mayReplace(proposal.option, *asked.taken)) fitting[proposal.option.candidate.tactic].push_back(proposal.key);
+  }
+  std::set<std::string> kept{plainKey};
+  for (const auto& [tactic, keys] : fitting) {
+    const size_t count = std::min(asked.most, keys.size());
+    for (size_t i = 0; i < count; ++i) kept.insert(keys[i * keys.size() / count]);
+  }
+  std::erase_if(list, [&](const Proposal& proposal) { return !kept.contains(proposal.key); });
 }
 
 }  // namespace
@@ -67,21 +73,26 @@ std::vector<std::vector<Option>> OptionSource::replacements(std::span<const Else
     const auto running = stages_.run("tactics: candidates");
     inParallel(asked.size(), [&](size_t i) {
       proposed[i] = propose(*asked[i].node, *asked[i].problem, device_, options_);
-      keepReplacements(*asked[i].taken, proposed[i].list);
+      keepReplacements(asked[i], proposed[i].list);
     });
   }
-  if (!device_.isHost()) {
-    const auto running = stages_.run("tactics: machine code and library plans");
-    std::vector<std::pair<const Problem*, Proposal*>> unknown;
-    for (size_t i = 0; i < asked.size(); ++i) {
-      for (auto& proposal : proposed[i].list) {
-        if (!cache_.find(proposal.key)) unknown.emplace_back(asked[i].problem, &proposal);
-      }
+  // Machine code is made by other threads while the first are measured.
+  std::vector<std::vector<Proposal*>> unknown(asked.size());
+  std::vector<Preparation::Ticket> made(asked.size());
+  const Announcing announcing(*this);
+  for (size_t i = 0; i < asked.size() && !device_.isHost(); ++i) {
+    for (auto& proposal : proposed[i].list) {
+      if (!cache_.find(proposal.key)) unknown[i].push_back(&proposal);
     }
-    inParallel(unknown.size(), [&](size_t i) { makeReady(*unknown[i].first, *unknown[i].second); });
+    made[i] = preparation_->begin(unknown[i].size(),
+                                  [&unknown, &asked, i](size_t k) { makeReady(*asked[i].problem, *unknown[i][k]); });
   }
   std::vector<std::vector<Option>> result(asked.size());
   for (size_t i = 0; i < asked.size(); ++i) {
+    {
+      const auto running = stages_.run("tactics: machine code and library plans");
+      preparation_->wait(made[i]);
+    }
     time(*asked[i].problem, proposed[i]);
     for (auto& proposal : proposed[i].list) {
       auto& option = proposal.option;

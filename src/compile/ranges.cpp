@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 
 #include "compile/schedule/kernel_needs.h"
@@ -28,10 +27,12 @@ namespace {
 constexpr double kGain = 0.9;        // of the choice's time: what another kernel may take at most
 constexpr double kAlike = 0.95;      // of a kernel's time: it stays where another one does not take less
 constexpr double kPaysMemory = 0.5;  // the same where it has the weights on the device a second time
-constexpr double kShare = 0.01;      // of the time of all: who takes less is not looked at
+constexpr double kShare = 0.015;     // of the time of all: who takes less is not looked at
 constexpr int64_t kFar = 2;          // times as many elements, or as few
-constexpr size_t kFinalists = 4;     // of a problem, that are tried on the way
-constexpr size_t kRivals = 2;        // and as many of those that were hardly slower than the choice at the opt shapes
+constexpr size_t kOfTactic = 5;      // candidates that are measured at the end of the way
+constexpr size_t kBetween = 2;       // and in its middle
+constexpr size_t kFinalists = 2;     // of each of both, that are tried at all places
+constexpr size_t kRivals = 1;        // and as many of those that were hardly slower than the choice at the opt shapes
 constexpr size_t kPlaces = 4;        // of the way: its ends are the opt shapes and the others
 
 using Way = std::array<SymbolValues, kPlaces + 1>;
@@ -40,6 +41,7 @@ struct Group {
   std::vector<graph::NodeId> nodes;
   Option* taken = nullptr;
   Problem problem;  // at the end of the way
+  Problem middle;
   double seconds = 0;
 };
 
@@ -77,8 +79,10 @@ class Ranger {
 
   template <typename EndOf>
   void look(std::string_view name, const SymbolValues& end, EndOf endOf) {
-    auto groups = gather(end);
-    if (groups.empty()) return;
+    const auto& order = graph_.order();
+    if (std::none_of(order.begin(), order.end(), [&](graph::NodeId id) { return isWanted(id, end); })) return;
+    const Way way = wayTo(end, endOf);
+    auto groups = gather(way);
     double total = 0;
     for (auto& group : groups) {
       group.seconds = source_.secondsAt(group.problem, std::array{group.taken})[0];
@@ -90,18 +94,16 @@ class Ranger {
       const double all = group.seconds * static_cast<double>(group.nodes.size());
       if (!std::isfinite(all) || all < kShare * total) continue;
       dear.push_back(&group);
-      asked.push_back({&graph_.node(group.nodes[0]), &group.problem, group.taken});
+      asked.push_back({&graph_.node(group.nodes[0]), &group.problem, group.taken, kOfTactic});
+      asked.push_back({&graph_.node(group.nodes[0]), &group.middle, group.taken, kBetween});
     }
     auto found = source_.replacements(asked);
-    std::optional<Way> way;
     size_t changed = 0;
     double saved = 0;
     for (size_t i = 0; i < dear.size(); ++i) {
       const auto& group = *dear[i];
-      const auto finalists = finalistsOf(group, found[i]);
-      if (finalists.empty()) continue;
-      if (!way) way = wayTo(end, endOf);
-      if (!takeAlong(name, group, finalists, *way)) continue;
+      const auto finalists = finalistsOf(group, found[2 * i], found[2 * i + 1]);
+      if (finalists.empty() || !takeAlong(name, group, finalists, way)) continue;
       ++changed;
       saved += (group.seconds - finalists[0].seconds) * static_cast<double>(group.nodes.size());
     }
@@ -131,7 +133,9 @@ class Ranger {
     return here > 0 && there > 0 && std::max(here, there) / kFar >= std::min(here, there);
   }
 
-  std::vector<Group> gather(const SymbolValues& end) {
+  std::vector<Group> gather(const Way& way) {
+    const auto& end = way.back();
+    const auto& middle = way[kPlaces / 2].empty() ? end : way[kPlaces / 2];
     std::map<std::string, size_t> known;
     std::vector<Group> groups;
     for (const auto id : graph_.order()) {
@@ -139,11 +143,12 @@ class Ranger {
       const auto& node = graph_.node(id);
       auto& taken = assignment_.choice[id];
       auto there = makeProblem(graph_, node, end, options_);
-      there.more = 0;
+      auto between = makeProblem(graph_, node, middle, options_);
+      there.more = between.more = 0;
       const auto here = makeProblem(graph_, node, symbols_.opt, options_).text();
       const auto key = fmt::format("{}|{}|{}|{}", taken.candidate.text(), node.device, here, there.text());
       const auto [at, isNew] = known.try_emplace(key, groups.size());
-      if (isNew) groups.push_back({{}, &taken, std::move(there), 0});
+      if (isNew) groups.push_back({{}, &taken, std::move(there), std::move(between), 0});
       groups[at->second].nodes.push_back(id);
     }
     return groups;
@@ -151,37 +156,41 @@ class Ranger {
 
   // What may run instead of the choice: first what does at the end of the way, if it is clearly faster, then what may
   // be the fastest between, with constants as one of both reads them.
-  std::vector<Option> finalistsOf(const Group& group, std::vector<Option>& found) const {
+  std::vector<Option> finalistsOf(const Group& group, std::vector<Option>& atEnd, std::vector<Option>& between) const {
     std::vector<Option> result;
     const auto isFaster = [&](const Option& option) { return option.seconds <= kGain * group.seconds; };
-    if (std::none_of(found.begin(), found.end(), isFaster)) return result;
-    std::vector<Scored> scored;
-    for (const auto& option : found) scored.push_back({option.seconds, option.rank, option.candidate.text()});
+    if (std::none_of(atEnd.begin(), atEnd.end(), isFaster)) return result;
     const auto own = formsOf(group, *group.taken);
     auto other = own;
-    while (!scored.empty() && result.size() < kFinalists) {
-      const size_t best = choose(scored);
-      auto option = std::move(found[best]);
-      found.erase(found.begin() + static_cast<std::ptrdiff_t>(best));
-      scored.erase(scored.begin() + static_cast<std::ptrdiff_t>(best));
-      if (result.empty() && !isFaster(option)) break;
+    const auto add = [&](Option option, bool decides) {
+      const auto isSame = [&](const Option& known) { return known.candidate.text() == option.candidate.text(); };
+      if (std::any_of(result.begin(), result.end(), isSame)) return;
       finish(group, option);
       const auto forms = formsOf(group, option);
-      if (result.empty() && (forms == own || option.seconds <= kPaysMemory * group.seconds)) other = forms;
+      if (decides && (forms == own || option.seconds <= kPaysMemory * group.seconds)) other = forms;
       if (forms == own || forms == other) result.push_back(std::move(option));
+    };
+    sortBest(atEnd);
+    for (const auto& option : atEnd) {
+      if (result.size() < kFinalists && (!result.empty() || isFaster(option))) add(option, result.empty());
     }
     if (result.empty()) return result;
-    for (const auto& rival : std::span(group.taken->rivals).first(std::min(kRivals, group.taken->rivals.size()))) {
-      const bool isThere = std::any_of(result.begin(), result.end(), [&](const Option& other) {
-        return other.candidate.text() == rival.candidate.text();
-      });
-      if (isThere) continue;
-      auto option = rival;
-      finish(group, option);
-      const auto forms = formsOf(group, option);
-      if (forms == own || forms == other) result.push_back(std::move(option));
+    sortBest(between);
+    for (const auto* more : {&between, &group.taken->rivals}) {
+      for (size_t i = 0; i < std::min(more->size(), more == &between ? kFinalists : kRivals); ++i)
+        add((*more)[i], false);
     }
     return result;
+  }
+
+  // As the policy would choose one after the other.
+  static void sortBest(std::vector<Option>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+      std::vector<Scored> scored;
+      for (size_t k = i; k < options.size(); ++k)
+        scored.push_back({options[k].seconds, options[k].rank, options[k].candidate.text()});
+      std::swap(options[i], options[i + choose(scored)]);
+    }
   }
 
   void finish(const Group& group, Option& option) const {
@@ -239,10 +248,9 @@ class Ranger {
     const auto problem = makeProblem(graph_, graph_.node(group.nodes[0]), values, options_);
     const auto seconds = source_.secondsAt(problem, options);
     const auto best = std::min_element(seconds.begin(), seconds.end());
-    const auto isAlike = [&](size_t i) { return *best >= kAlike * seconds[i]; };
-    if (!std::isfinite(*best) || isAlike(0)) return nullptr;
+    if (!std::isfinite(*best) || *best >= kGain * seconds[0]) return nullptr;
     const auto there = std::find(options.begin(), options.end(), next);
-    if (isAlike(static_cast<size_t>(there - options.begin()))) return next;
+    if (*best >= kAlike * seconds[static_cast<size_t>(there - options.begin())]) return next;
     return options[static_cast<size_t>(best - seconds.begin())];
   }
 
