@@ -5,6 +5,8 @@
 
 #include "backends/cuda/driver/libraries.h"
 #include "cuda/on_gpu.h"
+#include "ops/op/scatter.h"
+#include "ops/within.h"
 #include "passes/random_builds.h"
 #include "passes/random_graph.h"
 
@@ -154,8 +156,10 @@ void expectSameBits(const std::vector<HostTensor>& got, const std::vector<HostTe
 
 // Which of several updates of an element is the last depends on the order of threads; the random ones have such.
 bool hasScatter(const Graph& graph) {
-  return std::any_of(graph.order().begin(), graph.order().end(),
-                     [&](const auto id) { return graph.node(id).op.name() == "scatter"; });
+  bool has = false;
+  for (const auto id : graph.order())
+    ops::forEachOf<ops::Scatter>(graph.node(id).op, [&](const ops::Scatter&) { has = true; });
+  return has;
 }
 
 struct Way {
