@@ -51,6 +51,15 @@ void check(const Dims& space, const std::vector<Dims>& operands, Layout format) 
     ASSERT_EQ(got[i], kGuard) << "written behind the end";
 }
 
+TEST(Broadcast, ShortRows) {
+  for (int64_t inner = 1; inner <= 9; ++inner) {
+    const Dims space{3, 5, 37, inner};
+    check(space, {space, Dims{3, 5, 37, 1}, Dims{3, 5, 1, inner}}, Layout::kLinear);
+    check(space, {Dims{3, 1, 37, 1}, space, Dims{1, 5, 37, inner}}, Layout::kLinear);
+    check(space, {Dims{1, 1, 1, inner}, Dims{1, 5, 37, 1}, Dims{3, 1, 1, 1}}, Layout::kLinear);
+  }
+}
+
 TEST(Broadcast, ScalesOfChannels) {
   for (const auto format : {Layout::kLinear, Layout::kChannelsLast}) {
     for (const int64_t channels : {1, 3, 16, 17, 88, 96, 255, 256, 257, 600}) {

@@ -44,6 +44,32 @@ void collect(int64_t bytes, const char* from, int64_t stride, int64_t count, cha
   }
 }
 
+// Rows of so few elements that a call for each would cost more than they do; false where there are more.
+template <typename T, int64_t kCount = 8>
+bool collectShort(const T* from, int64_t step, int64_t stride, int64_t rows, int64_t count, T* to) {
+  if constexpr (kCount > 1) {
+    if (count != kCount) return collectShort<T, kCount - 1>(from, step, stride, rows, count, to);
+    for (int64_t r = 0; r < rows; ++r, from += step, to += kCount) {
+      for (int64_t i = 0; i < kCount; ++i) to[i] = from[i * stride];
+    }
+    return true;
+  }
+  return false;
+}
+
+// `rows` rows of `count` elements behind each other, which are `step` apart; the elements of one `stride`.
+void collectRows(int64_t bytes, const char* from, int64_t step, int64_t stride, int64_t rows, int64_t count, char* to) {
+  const auto isShort = [&]<typename T>(T) {
+    return collectShort(reinterpret_cast<const T*>(from), step, stride, rows, count, reinterpret_cast<T*>(to));
+  };
+  const bool done = rows > 1 && (bytes == 1   ? isShort(uint8_t{})
+                                 : bytes == 2 ? isShort(uint16_t{})
+                                 : bytes == 4 ? isShort(uint32_t{})
+                                              : isShort(uint64_t{}));
+  for (int64_t r = 0; !done && r < rows; ++r)
+    collect(bytes, from + r * step * bytes, stride, count, to + r * count * bytes);
+}
+
 template <typename T>
 void spread(const char* from, char* to, int64_t stride, int64_t count) {
   const auto* source = reinterpret_cast<const T*>(from);
@@ -308,10 +334,8 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const auto& strides = inputStrides(operand);
   const int64_t bytes = inputBytes_[operand];
   if (code_.isSingle[operand]) return collect(bytes, block.in[operand], 0, static_cast<int64_t>(kLanes), to);
-  const int64_t step = block.rows > 1 ? strides[strides.size() - 2] * bytes : 0;
-  for (int64_t r = 0; r < block.rows; ++r) {
-    collect(bytes, block.in[operand] + r * step, strides.back(), block.count, to + r * block.count * bytes);
-  }
+  const int64_t step = block.rows > 1 ? strides[strides.size() - 2] : 0;
+  collectRows(bytes, block.in[operand], step, strides.back(), block.rows, block.count, to);
   std::memset(to + all * bytes, 0, static_cast<size_t>((padded(all) - all) * bytes));
 }
 

@@ -197,6 +197,11 @@ void ReduceTasks::reduceColumns(int64_t task, const char* in, char* out) const {
     std::memcpy(out, in, static_cast<size_t>(width * bytes_));
     return;
   }
+  if (functions_.fewRows != nullptr && widen_ == nullptr && axes_.reduced.outer() == 1 && reducedCount_ > 0 &&
+      reducedCount_ <= kFewReducedRows && axes_.kept.strides[0].back() == 1)
+    return functions_.fewRows(in, static_cast<size_t>(axes_.reduced.strides[0].back()),
+                              static_cast<size_t>(reducedCount_), static_cast<size_t>(width),
+                              op_.op == ops::ReduceOp::kAvg, out);
   alignas(64) char values[kColumns * kAccumulator];
   alignas(64) float wide[kColumns * kWideRows];
   const auto count = static_cast<size_t>(width);

@@ -27,7 +27,11 @@ struct ReduceFunctions {
   void (*finish)(const void* accumulators, size_t count, int64_t reduced, void* out) = nullptr;
   // The least and the greatest of all of x join an accumulator each; f32 alone.
   void (*extremes)(const void* x, size_t count, void* least, void* most) = nullptr;
+  // out[k] becomes the result of x[k], x[step + k], ... of 1 to kFewReducedRows rows, as start(), columns() and
+  // finish() make it; extremes, and sums and means of f32.
+  void (*fewRows)(const void* x, size_t step, size_t rows, size_t count, bool isMean, void* out) = nullptr;
 };
+constexpr int64_t kFewReducedRows = 32;
 
 // Of f32, i64, i32, i8 and u8; no functions for other types.
 ReduceFunctions reduceFunctions(ops::ReduceOp op, DataType type);
