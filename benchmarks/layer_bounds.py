@@ -8,8 +8,8 @@
 `machine_bounds` measures the machine: multiply-adds in registers, and the bandwidth of each size of working set.
 trtexec builds the model with details of its layers and times each of them in several short runs; a layer's time is
 the least of their medians, because whatever else the machine does only adds to it. A layer's bound is the longer of
-its operations at full speed (a fourth of them where Winograd's transform saves the rest) and its operands:
-activations at the bandwidth of their own size, weights at that of all weights of the model, which pass through the
+its operations at full speed (a fourth of them, or four ninths, where Winograd's transform saves the rest) and its
+operands: activations at the bandwidth of their own size, weights at that of all weights of the model, which pass through the
 caches once per inference. The table has the layers that lose most, then all of them together by tactic.
 """
 import argparse
@@ -98,7 +98,7 @@ class Machine:
         """Milliseconds, and what sets them."""
         constants = sum(size(t) for t in layer.get("Constants", []))
         moved = sum(size(t) for t in layer["Inputs"] + layer["Outputs"])
-        saved = 4 if "winograd" in layer["TacticName"] else 1
+        saved = {"cpu.winograd": 4, "cpu.winograd/2x2": 2.25}.get(layer["TacticName"], 1)
         arithmetic = operations(layer) / saved / self.gflops * 1e-6
         memory = moved / self.bandwidth(moved) * 1e-6 + constants / self.bandwidth(all_weights) * 1e-6
         return (arithmetic, "operations") if arithmetic >= memory else (memory, "memory")

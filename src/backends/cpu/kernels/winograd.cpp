@@ -1,6 +1,7 @@
 // Convolution by 3x3 windows of stride 1 over channels-last images, by Winograd's F(4x4, 3x3) or F(2x2, 3x3): transform
 // patches, 36 or 16 matmuls, transform back with bias and epilogue.
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
@@ -15,6 +16,9 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
+
+constexpr int64_t kSharedWork = 400'000;        // multiply-adds that are worth a second thread
+constexpr int64_t kSharedWeights = 640 * 1024;  // at most; more are read once by all threads together
 
 // Between the products of a block: a transform touches one line of each, which would meet in one set of the first cache
 // where they lie a multiple of 4 KiB apart.
@@ -86,13 +90,19 @@ class WinogradInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override;
 
  private:
+  // Patches by panels of columns.
   struct Block {
     int64_t first;  // patch
     int64_t count;
+    int64_t firstPanel, panels;
     float* inputs;                       // [product][patch][channel]
-    float* products;                     // [product][patch][padded column]
+    float* products;                     // [product][patch][column]
+    int64_t columns;                     // of the products
     int64_t inputStride, productStride;  // floats from product to product
   };
+  Block blockOf(int64_t first, int64_t count, int64_t firstPanel, int64_t panels, float* memory) const;
+  void compute(const Block& block, const float* x, const float* weights, float* out, void* const* extras) const;
+  void share(int64_t threads);
   void transformInput(const Block& block, int64_t patch, const float* x) const;
   void multiply(const Block& block, int64_t product, const float* weights) const;
   void transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const;
@@ -108,6 +118,9 @@ class WinogradInstance final : public runtime::KernelInstance {
   int64_t columns_ = 0;  // padded
   int64_t blockFloats_ = 0;
   bool together_ = false;  // all threads share one block after another
+  // How several threads share the work where each keeps what it transforms: patches in so many parts, panels too.
+  int64_t shares_ = 1, panelShares_ = 1;
+  int64_t shareFloats_ = 0;
   std::vector<float> zeros_;
 };
 
@@ -136,7 +149,55 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
   together_ = blocks_ < 3 * threads;
-  return static_cast<size_t>(blockFloats_ * (together_ ? 1 : threads)) * sizeof(float);
+  shares_ = panelShares_ = 1;
+  if (together_ && threads > 1 && products_ * window_.channels * columns_ <= kSharedWeights) share(threads);
+  const int64_t floats = together_ ? std::max(blockFloats_, shareFloats_ * threads) : blockFloats_ * threads;
+  return static_cast<size_t>(floats) * sizeof(float);
+}
+
+// Threads that meet between transforms and products read what others wrote: where their cores have no cache in common
+// that takes longer than the products. Parts of patches read all weights each, parts of panels transform all patches.
+void WinogradInstance::share(int64_t threads) {
+  const auto [rows, width] = tileGeometry();
+  const int64_t tiles = (patches_ + rows - 1) / rows;
+  const int64_t panels = columns_ / width;
+  // Cycles of 36 products, measured: a patch's channel in and out, a weight of one patch, and its way from a cache.
+  constexpr double kTransform = 5, kProduct = 36. / 32, kWeight = 9, kJob = 500;
+  double best = std::numeric_limits<double>::infinity();
+  for (int64_t down = 1; down <= std::min(tiles, 4 * threads); ++down) {
+    for (int64_t across = 1; across <= std::min(panels, 4 * threads); ++across) {
+      const int64_t patches = std::min(patches_, (tiles + down - 1) / down * rows);
+      const int64_t columns = (panels + across - 1) / across * width;
+      const int64_t floats = products_ * (patches * (window_.channels + columns) + 2 * kApart);
+      if (floats > kBlockFloats && down < std::min(tiles, 4 * threads)) continue;
+      const auto both = static_cast<double>(patches * (window_.channels + columns));
+      const auto products = static_cast<double>(window_.channels * columns);
+      const double job =
+          kJob + kTransform * both + products * std::max(kProduct * static_cast<double>(patches), kWeight);
+      const double turns = static_cast<double>((down * across + threads - 1) / threads) + 0.25;
+      if (turns * job >= best) continue;
+      best = turns * job;
+      shares_ = down;
+      panelShares_ = across;
+      shareFloats_ = floats;
+    }
+  }
+}
+
+WinogradInstance::Block WinogradInstance::blockOf(int64_t first, int64_t count, int64_t firstPanel, int64_t panels,
+                                                  float* memory) const {
+  Block block{first, count, firstPanel, panels, memory, nullptr, panels * tileGeometry().columns, 0, 0};
+  block.inputStride = count * window_.channels + kApart;
+  block.productStride = count * block.columns + kApart;
+  block.products = memory + products_ * block.inputStride;
+  return block;
+}
+
+void WinogradInstance::compute(const Block& block, const float* x, const float* weights, float* out,
+                               void* const* extras) const {
+  for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
+  for (int64_t p = 0; p < products_; ++p) multiply(block, p, weights);
+  for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
 }
 
 void WinogradInstance::transformInput(const Block& block, int64_t patch, const float* x) const {
@@ -165,23 +226,27 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
   const auto [rows, width] = tileGeometry();
   const float* const inputs = block.inputs + product * block.inputStride;
   float* const products = block.products + product * block.productStride;
-  const int64_t panels = columns_ / width;
+  const int64_t all = columns_ / width;
   const auto& functions = tileFunctions();
-  for (int64_t p = 0; p < panels; ++p) {
+  for (int64_t p = 0; p < block.panels; ++p) {
     TileCall call;
     call.depth = window_.channels;
-    call.panel = weights + (product * panels + p) * window_.channels * width;
+    call.panel = weights + (product * all + block.firstPanel + p) * window_.channels * width;
     call.width = width;
-    call.outStride = columns_;
-    const bool hasNext = product + 1 < products_ || p + 1 < panels;
+    call.outStride = block.columns;
+    // The panel that comes next may be the first one of the next product.
+    const bool isLast = p + 1 == block.panels;
+    const bool hasNext = !isLast || product + 1 < products_;
+    const int64_t jump = isLast ? (all - block.panels) * window_.channels * width : 0;
     for (int64_t patch = 0; patch < block.count; patch += rows) {
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
-      call.out = products + patch * columns_ + p * width;
+      call.out = products + patch * block.columns + p * width;
       call.ahead =
           aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
+      if (call.ahead.at != nullptr) call.ahead.at += jump;
       functions[static_cast<size_t>(count)](call);
     }
   }
@@ -189,6 +254,9 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
 
 void WinogradInstance::transformOutput(const Block& block, int64_t patch, float* out, void* const* extras) const {
   const int64_t width = tileGeometry().columns;
+  const int64_t first = block.firstPanel * width;
+  const int64_t channels = std::min(window_.outChannels - first, block.columns);
+  const float* const bias = kernel_.bias.empty() ? nullptr : kernel_.bias.data() + first;
   const int64_t at = block.first + patch;
   const int64_t left = at % across_ * out_;
   const int64_t top = at / across_ % down_ * out_;
@@ -197,14 +265,13 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
   const int64_t across = std::min(out_, window_.out[1] - left);
   if (const auto ends = epilogue_.ends(extras)) {
     const int64_t step = window_.outStep;
-    WinogradPatch call{block.products + patch * columns_, block.productStride, window_.outChannels,
-                       kernel_.bias.empty() ? nullptr : kernel_.bias.data()};
+    WinogradPatch call{block.products + patch * block.columns, block.productStride, channels, bias};
     call.low = ends->low;
     call.high = ends->high;
     call.bends = ends->bends;
-    call.slopes = ends->slopes;
+    call.slopes = ends->slopes == nullptr ? nullptr : ends->slopes + first;
     call.slope = ends->slope;
-    call.out = out + ((image * window_.out[0] + top) * window_.out[1] + left) * step;
+    call.out = out + ((image * window_.out[0] + top) * window_.out[1] + left) * step + first;
     call.rowStep = window_.out[1] * step;
     call.pixelStep = step;
     call.down = down;
@@ -212,13 +279,13 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
     return transforms_.outputToImage(call);
   }
   alignas(64) float results[kMostWinogradResults * kMaxTileColumns];
-  for (int64_t column = 0; column < window_.outChannels; column += width) {
-    transforms_.output(block.products + patch * columns_ + column, block.productStride, width,
-                       kernel_.bias.empty() ? nullptr : kernel_.bias.data() + column, results, width);
+  for (int64_t column = 0; column < channels; column += width) {
+    transforms_.output(block.products + patch * block.columns + column, block.productStride, width,
+                       bias == nullptr ? nullptr : bias + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
-      epilogue_.finish(results + i * out_ * width, static_cast<int>(across), width,
-                       std::min(width, window_.outChannels - column), out, extras, row, column, window_.outChannels);
+      epilogue_.finish(results + i * out_ * width, static_cast<int>(across), width, std::min(width, channels - column),
+                       out, extras, row, first + column, window_.outChannels);
     }
   }
 }
@@ -230,13 +297,25 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
   auto* const out = static_cast<float*>(arguments.outputs[0]);
   auto* const memory = static_cast<float*>(arguments.workspace);
   void* const* const extras = arguments.inputs + firstExtra_;
+  const int64_t panels = columns_ / tileGeometry().columns;
   const auto blockAt = [&](int64_t index, float* place) {
-    Block block{index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), place, nullptr, 0, 0};
-    block.inputStride = block.count * window_.channels + kApart;
-    block.productStride = block.count * columns_ + kApart;
-    block.products = place + products_ * block.inputStride;
-    return block;
+    return blockOf(index * blockPatches_, std::min(blockPatches_, patches_ - index * blockPatches_), 0, panels, place);
   };
+  const int64_t work = patches_ * products_ * window_.channels * columns_;
+  if (together_ && shares_ * panelShares_ > 1 && work >= kSharedWork && platform::teamSize() > 1) {
+    const int64_t rows = tileGeometry().rows;
+    const int64_t tiles = (patches_ + rows - 1) / rows;
+    runJobs(shares_ * panelShares_, work, [&](int64_t job, int thread) {
+      const int64_t down = job / panelShares_, across = job % panelShares_;
+      const int64_t first = tiles * down / shares_ * rows;
+      const int64_t last = std::min(patches_, tiles * (down + 1) / shares_ * rows);
+      const int64_t panel = panels * across / panelShares_;
+      compute(blockOf(first, last - first, panel, panels * (across + 1) / panelShares_ - panel,
+                      memory + thread * shareFloats_),
+              x, weights, out, extras);
+    });
+    return;
+  }
   const int64_t transform = products_ * 4;
   if (together_) {
     for (int64_t index = 0; index < blocks_; ++index) {
@@ -251,11 +330,8 @@ void WinogradInstance::launch(const runtime::LaunchArguments& arguments) {
     return;
   }
   // Each thread has a block's memory of its own.
-  runJobs(blocks_, patches_ * products_ * window_.channels * columns_, [&](int64_t index, int thread) {
-    const Block block = blockAt(index, memory + thread * blockFloats_);
-    for (int64_t patch = 0; patch < block.count; ++patch) transformInput(block, patch, x);
-    for (int64_t p = 0; p < products_; ++p) multiply(block, p, weights);
-    for (int64_t patch = 0; patch < block.count; ++patch) transformOutput(block, patch, out, extras);
+  runJobs(blocks_, work, [&](int64_t index, int thread) {
+    compute(blockAt(index, memory + thread * blockFloats_), x, weights, out, extras);
   });
 }
 
