@@ -134,10 +134,10 @@ TEST_F(OnGpu, WeightsThatAreReadPackedAreThereInNoOtherLayout) {
     std::set<int32_t> packed;
     for (size_t step = 0; step < engine->program(0).steps.size(); ++step) {
       const auto& record = engine->program(0).steps[step];
-      for (const auto& operand : parts.programs[0].packed[step]) packed.insert(record.inputs[operand.input]);
+      for (const auto& operand : parts.programs[0].kernels[step].packed) packed.insert(record.inputs[operand.input]);
       const bool packs = tactic != "cuda.cudnn_convolution" && "cuda." + record.kernel.name == tactic;
       if (!packs) continue;
-      EXPECT_EQ(parts.programs[0].packed[step].size(), 1u);
+      EXPECT_EQ(parts.programs[0].kernels[step].packed.size(), 1u);
       ++seen;
     }
     for (const int32_t tensor : packed)
