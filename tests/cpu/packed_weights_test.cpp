@@ -1,7 +1,10 @@
 // Packed weights on the host: shared by kernels that pack alike, in the user's memory, and given back.
+#include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 
+#include "core/platform/threads.h"
 #include "runtime/engine_parts.h"
 #include "support/build_and_run.h"
 
@@ -16,6 +19,7 @@ class CountingAllocator final : public runtime::AllocatorHook {
     void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     live[memory] = bytes;
     all += bytes;
+    sizes.push_back(bytes);
     return memory;
   }
   void free(void* pointer, runtime::StreamHandle) noexcept override {
@@ -26,8 +30,15 @@ class CountingAllocator final : public runtime::AllocatorHook {
     }
   }
 
+  // Bytes of the first requests.
+  uint64_t first(size_t count) const {
+    return std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(std::min(count, sizes.size())),
+                           uint64_t{0});
+  }
+
   int requests = 0;
   uint64_t all = 0;
+  std::vector<uint64_t> sizes;
   std::map<void*, size_t> live;
   int strangers = 0;
 
@@ -90,6 +101,10 @@ struct Made {
   std::vector<HostTensor> inputs;
 };
 
+// Six layouts and the arena; and workspace of the context where threads keep what each of them transforms, as plans do
+// not depend on how many there are.
+int requestsOf(std::string_view window) { return window == "cpu.winograd" && platform::coreCount() > 1 ? 8 : 7; }
+
 class PackedWeights : public testing::TestWithParam<const char*> {};
 
 TEST_P(PackedWeights, AreCountedAndComeFromTheAllocator) {
@@ -105,7 +120,8 @@ TEST_P(PackedWeights, AreCountedAndComeFromTheAllocator) {
     for (const auto& constant : engine->plan().constants) plain += constant.bytes;
     EXPECT_EQ(allocator.all + plain, engine->constantBytes());
     made.expectRight(engine);
-    EXPECT_EQ(allocator.all + plain, engine->constantBytes() + engine->arenaBytes());
+    EXPECT_EQ(allocator.requests, requestsOf(GetParam()));
+    EXPECT_EQ(allocator.first(7) + plain, engine->constantBytes() + engine->arenaBytes());
     const auto again = engine->serialize();
     ASSERT_EQ(again.size(), made.bytes.size());
     EXPECT_EQ(std::memcmp(again.data(), made.bytes.data(), again.size()), 0);
@@ -131,7 +147,7 @@ TEST_P(PackedWeights, LeaveNothingWhereARequestFails) {
     EXPECT_EQ(allocator.strangers, 0);
     if (whole) break;
   }
-  EXPECT_EQ(failures, 7);  // six layouts and the arena
+  EXPECT_EQ(failures, requestsOf(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, PackedWeights, testing::Values("cpu.convolution", "cpu.winograd"));
