@@ -36,6 +36,18 @@ void save(const fs::path& path, std::span<const std::byte> bytes) {
 
 void saveText(const fs::path& path, const std::string& text) { save(path, std::as_bytes(std::span(text))); }
 
+// Each kernel once more, for few elements.
+tenon::plan::Plan withRanges(tenon::plan::Plan plan) {
+  using namespace tenon;
+  for (auto& program : plan.programs) {
+    for (auto& step : program.steps) {
+      if (step.kind == plan::StepKind::kLaunch)
+        step.others.push_back({{0, 12}, step.kernel, step.tactic, step.tacticValue});
+    }
+  }
+  return plan;
+}
+
 void saveGraph(const fs::path& folder, const std::string& name, const std::string& source) {
   using namespace tenon;
   saveText(folder / "graph_text" / name, source);
@@ -57,7 +69,9 @@ void saveGraph(const fs::path& folder, const std::string& name, const std::strin
       if (!isConstant(value.type.shape)) profile[value.name] = {at(1), at(2), at(3), {}, {}, {}};
     }
     if (!profile.empty()) options.profiles.push_back(profile);
-    save(folder / "plan" / ("built" + name), plan::write(compile::build(graph, options)));
+    auto plan = compile::build(graph, options);
+    save(folder / "plan" / ("built" + name), plan::write(plan));
+    if (!profile.empty()) save(folder / "plan" / ("ranges" + name), plan::write(withRanges(std::move(plan))));
     const auto bytes = cache.serialize();
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     saveText(folder / "timing_cache" / ("file" + name), "1" + text);
