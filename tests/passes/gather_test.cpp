@@ -62,6 +62,21 @@ TEST(FuseGather, WhatStays) {
       "concat gather", onCuda());  // unknown indices
 }
 
+// Neither time nor memory goes with the extent that is picked from; places of 32 bits are all that kernels take.
+TEST(FuseGather, OfManyChannels) {
+  const auto picked = [](const std::string& index) {
+    auto graph = graph::parse(
+        "graph \"g\" {\ninput %a : i8[1,1099511627776,1,1]\ninput %b : i8[1,8,1,1]\nconst %i : i64[3] = {" + index +
+        ",0,5}\n%c : i8[1,1099511627784,1,1] = concat{axis=1}(%a, %b) \"join\"\n"
+        "%y : i8[1,3,1,1] = gather{axis=1}(%c, %i) \"pick\"\noutput %y\n}\n");
+    run(graph, onCuda());
+    return operators(graph);
+  };
+  EXPECT_EQ(picked("-1"), "concat_gather");
+  EXPECT_EQ(picked("2147483647"), "concat_gather");
+  EXPECT_EQ(picked("2147483648"), "concat gather");
+}
+
 // Two units of ShuffleNet: a shuffle is split, one half passes by.
 TEST(FuseGather, ShuffledUnits) {
   const auto unit = [](const std::string& x, const std::string& y) {

@@ -60,18 +60,19 @@ std::optional<Picks> picksOf(const Graph& graph, NodeId id, const Options& optio
   } else {
     parts = partsOf(graph, node.inputs[0], result.axis);
   }
-  std::vector<Source> all;
+  std::vector<int64_t> ends;  // of the parts, along the axis
   for (const ValueId part : parts) {
     const int64_t extent = extentAlong(graph, part, result.axis);
-    if (extent < 0 || graph.value(part).constant != nullptr) return std::nullopt;
-    for (int64_t i = 0; i < extent; ++i) all.push_back({part, i});
+    const int64_t before = ends.empty() ? 0 : ends.back();
+    if (extent < 0 || extent > INT64_MAX - before || graph.value(part).constant != nullptr) return std::nullopt;
+    ends.push_back(before + extent);
   }
-  const auto extent = static_cast<int64_t>(all.size());
   for (int64_t i = 0; i < indices->count(); ++i) {
     const int64_t given = indices->view().loadInt(i);
-    const int64_t at = given < 0 ? given + extent : given;
-    if (at < 0 || at >= extent) return std::nullopt;
-    result.sources.push_back(all[static_cast<size_t>(at)]);
+    const int64_t at = given < 0 ? given + ends.back() : given;
+    if (at < 0 || at >= ends.back()) return std::nullopt;
+    const auto part = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
+    result.sources.push_back({parts[part], part == 0 ? at : at - ends[part - 1]});
   }
   return result;
 }
@@ -90,6 +91,7 @@ bool replace(Graph& graph, NodeId id, const Picks& picks, std::span<const NodeId
       if (tensor == picks.sources[i].tensor) break;
       at += extentAlong(graph, tensor, picks.axis);
     }
+    if (at > INT32_MAX) return false;  // the table's type
     table.view().storeInt(static_cast<int64_t>(i), at);
   }
   const ops::ConcatGather op{picks.axis};
