@@ -22,7 +22,7 @@ struct RowAttentionChoice {
   int warps = 1;        // of a block
   bool capped = false;  // scores have a soft cap
 
-  int mostWarps() const { return width > 64 ? 10 : 16; }  // by registers
+  int mostWarps() const { return width > 64 ? 12 : 16; }  // by registers
   // For so many rows of queries in a block, of which each of a cluster finishes a part of the results.
   int64_t chunksOfBlock(int64_t rows) const;
   int64_t sharedBytes(int64_t rows, int64_t warpsOfBlock) const;
