@@ -210,12 +210,12 @@ TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
 }
 
 TEST_F(OnGpu, AttentionOfFewQueriesInEveryForm) {
-  for (const char* form : {"f16,128,1x12", "f16,128,2x5", "f16,128,3x1", "f16,128,8x2"}) {
+  for (const char* form : {"f16,128,16,1x12", "f16,128,8,2x5", "f16,128,16,3x1", "f16,128,8,8x2"}) {
     EXPECT_LE(errorOfForm(form, 120, false, false, "cuda.row_attention", 7), 2e-3) << form;
     EXPECT_LE(errorOfForm(form, 128, true, false, "cuda.row_attention", 16), 2e-3) << form;
     EXPECT_LE(errorOfForm(form, 128, false, true, "cuda.row_attention", 9), 2e-3) << form;
   }
-  for (const char* form : {"f16,64,1x16", "f16,64,1x1", "f16,64,7x3"})
+  for (const char* form : {"f16,64,8,1x16", "f16,64,16,1x1", "f16,64,8,7x3"})
     EXPECT_LE(errorOfForm(form, 64, true, false, "cuda.row_attention", 3), 2e-3) << form;
 }
 
@@ -274,10 +274,10 @@ TEST_F(OnGpu, AttentionOfFewQueriesThatBecomeMany) {
 
 TEST(Attention, FormsOfFewQueriesAreReadAsTheyAreWritten) {
   using backends::cuda::RowAttentionChoice;
-  for (const char* text : {"f16,128,8x9", "bf16,16,1x16", "f16,64,3x1,capped"})
+  for (const char* text : {"f16,128,8,8x9", "bf16,16,16,1x16", "f16,64,8,3x1,capped"})
     EXPECT_EQ(RowAttentionChoice::parse(text).text(), text);
-  for (const char* text : {"f32,128,8x9", "f16,136,8x9", "f16,144,8x9", "f16,128,9x9", "f16,128,8x13", "f16,64,0x1",
-                           "f16,64,1x1,caps", "f16,64,1"})
+  for (const char* text : {"f32,128,8,8x9", "f16,136,8,8x9", "f16,144,8,8x9", "f16,128,12,8x9", "f16,128,24,8x9",
+                           "f16,128,8,9x9", "f16,128,16,8x13", "f16,64,8,0x1", "f16,64,8,1x1,caps", "f16,64,8,1"})
     EXPECT_THROW(RowAttentionChoice::parse(text), UserError) << text;
 }
 

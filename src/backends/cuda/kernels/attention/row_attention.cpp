@@ -15,6 +15,7 @@ namespace {
 
 using Choice = RowAttentionChoice;
 
+constexpr int kMostRows = 16;
 constexpr int kMostColumns = 128;  // whose results have room in registers
 constexpr int kMostBlocks = 8;     // of a cluster
 constexpr int kChunk = 4;          // results that a thread joins
@@ -25,7 +26,7 @@ int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Microseconds, roughly, for an order: each round of a warp waits for memory, blocks of a cluster for each other.
 double estimate(const Choice& choice, const dnn::AttentionProblem& p) {
   constexpr double kStart = 2, kRound = 0.9, kMeeting = 0.8, kBytesAMicrosecond = 4e6;
-  const int64_t blocks = p.batch * p.heads * divided(p.queries, Choice::kRows) * choice.blocks;
+  const int64_t blocks = p.batch * p.heads * divided(p.queries, choice.rows) * choice.blocks;
   const int64_t resident = std::max<int64_t>(choice.mostWarps() / choice.warps, 1);
   const auto waves = static_cast<double>(divided(blocks, multiprocessors() * resident));
   const auto rounds =
@@ -37,23 +38,23 @@ double estimate(const Choice& choice, const dnn::AttentionProblem& p) {
 
 }  // namespace
 
-int64_t Choice::chunksOfBlock(int64_t rows) const { return divided(rows * width / kChunk, blocks); }
+int64_t Choice::chunksOfBlock(int64_t present) const { return divided(present * width / kChunk, blocks); }
 
-int64_t Choice::sharedBytes(int64_t rows, int64_t warpsOfBlock) const {
+int64_t Choice::sharedBytes(int64_t present, int64_t warpsOfBlock) const {
   constexpr int64_t kHead = 16, kPiece = 64, kPad = 4, kNumbers = 2, kFloat = 4;
   const int64_t pitch = divided(width, kPiece) * kPiece + kPad;
-  const int64_t received = blocks == 1 ? 0 : blocks * chunksOfBlock(rows) * 2 * kChunk;
-  return kHead + kFloat * (received + warpsOfBlock * rows * (pitch + kNumbers));
+  const int64_t received = blocks == 1 ? 0 : blocks * chunksOfBlock(present) * 2 * kChunk;
+  return kHead + kFloat * (received + warpsOfBlock * present * (pitch + kNumbers));
 }
 
-int Choice::warpsFor(int64_t rows) const {
+int Choice::warpsFor(int64_t present) const {
   int result = warps;
-  while (result > 1 && sharedBytes(rows, result) > kRowAttentionMostShared) --result;
+  while (result > 1 && sharedBytes(present, result) > kRowAttentionMostShared) --result;
   return result;
 }
 
 std::string Choice::text() const {
-  return fmt::format("{},{},{}x{}{}", name(type), width, blocks, warps, capped ? ",capped" : "");
+  return fmt::format("{},{},{},{}x{}{}", name(type), width, rows, blocks, warps, capped ? ",capped" : "");
 }
 
 Choice Choice::parse(std::string_view text) {
@@ -71,6 +72,9 @@ Choice Choice::parse(std::string_view text) {
   choice.width = number(16, kMostColumns);
   if (choice.width % 16 != 0) in.fail(fmt::format("{} columns are not a multiple of 16", choice.width));
   in.expect(",");
+  choice.rows = number(8, kMostRows);
+  if (choice.rows % 8 != 0) in.fail(fmt::format("{} rows of queries; expected 8 or 16", choice.rows));
+  in.expect(",");
   choice.blocks = number(1, kMostBlocks);
   in.expect("x");
   choice.warps = number(1, choice.mostWarps());
@@ -81,7 +85,8 @@ Choice Choice::parse(std::string_view text) {
 
 Code Choice::code() const {
   return {"row_attention.cu",
-          {typeDefine("X", type), fmt::format("WIDTH={}", width), fmt::format("CAPPED={}", capped ? 1 : 0)},
+          {typeDefine("X", type), fmt::format("WIDTH={}", width), fmt::format("ROWS={}", rows),
+           fmt::format("CAPPED={}", capped ? 1 : 0)},
           {}};
 }
 
@@ -100,7 +105,7 @@ std::string rowAttentionRefusal(const dnn::AttentionProblem& p) {
     return fmt::format("values of {}; f16 and bf16 are supported", name(p.type));
   if (p.width > kMostColumns) return fmt::format("heads of {} columns; {} are supported", p.width, kMostColumns);
   if (flashPiece(p) < flashPack(p.type)) return "rows are not aligned to 16 bytes";
-  if (p.batch > kMostGrid || p.heads * divided(p.queries, Choice::kRows) > kMostGrid)
+  if (p.batch > kMostGrid || p.heads * divided(p.queries, 8) > kMostGrid)
     return fmt::format("more than {} batches, or tiles of rows of a batch, are not supported", kMostGrid);
   return flashRefusal(p);
 }
@@ -108,10 +113,10 @@ std::string rowAttentionRefusal(const dnn::AttentionProblem& p) {
 std::vector<Choice> rowAttentionChoices(const dnn::AttentionProblem& p) {
   constexpr int64_t kLeastKeys = 16;
   constexpr size_t kMostChoices = 3;
-  if (p.queries > Choice::kRows || p.keys < kLeastKeys) return {};
+  if (p.queries > kMostRows || p.keys < kLeastKeys) return {};
   std::vector<Choice> choices;
   for (int blocks = 1; blocks <= (computeCapability() >= 90 ? kMostBlocks : 1); blocks *= 2) {
-    Choice choice{p.type, flashWidth(p.width), blocks, 1, p.softcap != 0};
+    Choice choice{p.type, flashWidth(p.width), p.queries > 8 ? kMostRows : 8, blocks, 1, p.softcap != 0};
     const int64_t steps = divided(divided(p.keys, Choice::kKeys), blocks);
     if (blocks > 1 && steps < 2) break;  // a warp has the keys that the block would
     choice.warps = static_cast<int>(std::min<int64_t>(steps, choice.mostWarps()));

@@ -1,18 +1,19 @@
-// Attention of few queries: for 16 rows of a head, its keys and values are read once, which is what takes time. A warp
-// takes 16 keys at a time from memory to registers as operands of tensor cores, without shared memory in between;
-// warps, and blocks of a cluster (of sm_90 and later), share the keys of a head and join their sums: each block
-// finishes its part of the columns. X: f16 or bf16; WIDTH: columns of a head, rounded up to a multiple of 16; CAPPED: 1
-// where scores have a soft cap.
+// Attention of few queries: for ROWS (8 or 16) rows of a head, its keys and values are read once, which is what takes
+// time. A warp takes 16 keys at a time from memory to registers as operands of tensor cores, without shared memory in
+// between; warps, and blocks of a cluster (of sm_90 and later), share the keys of a head and join their sums: each
+// block finishes its part of the columns. X: f16 or bf16; WIDTH: columns of a head, rounded up to a multiple of 16;
+// CAPPED: 1 where scores have a soft cap.
 #include "attention_heads.cuh"
 #include "attention_mask.cuh"
 #include "bulk_copies.cuh"
 
-constexpr int kRows = 16;                                    // of queries
+constexpr int kRows = ROWS;
+constexpr int kHalves = kRows / 8;                           // of the rows that tensor cores take
 constexpr int kPack = 8;                                     // elements of 16 bytes
 constexpr int kDeep = (WIDTH + 31) / 32;                     // packs of a row of q or k that a lane takes
 constexpr int kWide = (WIDTH + 63) / 64;                     // packs of a row of v that a lane takes
 constexpr int kColumns = 64 * kWide;                         // of results
-constexpr int kThreads = 32 * (WIDTH > 64 ? 12 : 16);        // at most, as RowChoice::mostWarps() says
+constexpr int kThreads = 32 * (WIDTH > 64 ? 12 : 16);        // at most, as RowAttentionChoice::mostWarps() says
 constexpr int kChunk = 4;                                    // columns that a thread joins
 constexpr int kChunks = WIDTH / kChunk;                      // of a row
 constexpr int kPitch = kColumns + 4;                         // of rows in shared memory
@@ -38,20 +39,23 @@ __device__ __forceinline__ Words wordsAt(const X* row, int column, bool inside) 
 // The weighted sum of values so far, and the softmax's own. The column of value[8 w + c][i] is 64 w + 16 turn + c, and
 // 8 more for odd i.
 struct Result {
-  float value[8 * kWide][4];
-  float greatest[2];  // per row
-  float sum[2];       // of this lane's keys
+  float value[8 * kWide][2 * kHalves];
+  float greatest[kHalves];  // per row
+  float sum[kHalves];       // of this lane's keys
 
   __device__ __forceinline__ Result() {
 #pragma unroll
-    for (int c = 0; c < 8 * kWide; ++c) value[c][0] = value[c][1] = value[c][2] = value[c][3] = 0.f;
-    greatest[0] = greatest[1] = -infinity();
-    sum[0] = sum[1] = 0.f;
+    for (int half = 0; half < kHalves; ++half) {
+#pragma unroll
+      for (int c = 0; c < 8 * kWide; ++c) value[c][2 * half] = value[c][2 * half + 1] = 0.f;
+      greatest[half] = -infinity();
+      sum[half] = 0.f;
+    }
   }
   // Scores in base 2 to weights; what is here shrinks when a greater score came.
   __device__ __forceinline__ void weigh(float (&s)[2][4]) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < kHalves; ++half) {
       float most = greatest[half];
 #pragma unroll
       for (int n = 0; n < 2; ++n) most = fmaxf(most, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
@@ -86,14 +90,20 @@ struct Result {
       for (int c = 0; c < 8; ++c) {
         const unsigned b0 = pairOf(v[w][0].e[c / 2], v[w][1].e[c / 2], c % 2 != 0);
         const unsigned b1 = pairOf(v[w][2].e[c / 2], v[w][3].e[c / 2], c % 2 != 0);
-        multiplyAdd<X>(value[8 * w + c], a, b0, b1);
+        auto& own = value[8 * w + c];
+        float all[4] = {};  // what is of no row is dropped
+#pragma unroll
+        for (int i = 0; i < 2 * kHalves; ++i) all[i] = own[i];
+        multiplyAdd<X>(all, a, b0, b1);
+#pragma unroll
+        for (int i = 0; i < 2 * kHalves; ++i) own[i] = all[i];
       }
     }
   }
   // To shared memory: the warp's rows, and their greatest scores and sums behind those of all warps.
   __device__ __forceinline__ void show(float* memory, float* numbers, int rows, const Place& at) const {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < kHalves; ++half) {
       float whole = sum[half] + shuffleXor(sum[half], 1);
       whole += shuffleXor(whole, 2);
       const int row = at.group + 8 * half;
@@ -189,7 +199,8 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads), tenon_row_attention, RowAttenti
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = at.group + 8 * half;
-      q[half][d] = wordsAt(queries + row * p.qStride[2], column, row < rows && column < p.width);
+      const bool inside = half < kHalves && row < rows && column < p.width;
+      q[half][d] = wordsAt(queries + row * p.qStride[2], column, inside);
     }
   }
   Result result;
@@ -231,6 +242,7 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads), tenon_row_attention, RowAttenti
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int column = key + 8 * n + 2 * at.turn + i % 2;
+        if (i / 2 >= kHalves) break;
         if (CAPPED != 0) s[n][i] = tanhf(s[n][i] * p.inner);
         s[n][i] *= p.scale;
         if (p.mask != nullptr) s[n][i] += inBaseTwo<X>(pairs[n][i / 2].value(i % 2));

@@ -10,23 +10,23 @@
 
 namespace tenon::backends::cuda {
 
-// What the kernel is made from and launched with, as records write it: "f16,128,8x9", with a soft cap
-// "f16,128,8x9,capped".
+// What the kernel is made from and launched with, as records write it: "f16,128,8,8x9", with a soft cap
+// "f16,128,8,8x9,capped".
 struct RowAttentionChoice {
-  static constexpr int kRows = 16;  // of queries that a block takes
   static constexpr int kKeys = 16;  // that a warp takes at a time
 
   DataType type = DataType::kF16;
   int width = 64;       // columns of a head, rounded up to a multiple of 16
+  int rows = 16;        // of queries that a block takes, or 8
   int blocks = 1;       // of a cluster, which share the keys
   int warps = 1;        // of a block
   bool capped = false;  // scores have a soft cap
 
   int mostWarps() const { return width > 64 ? 12 : 16; }  // by registers
-  // For so many rows of queries in a block, of which each of a cluster finishes a part of the results.
-  int64_t chunksOfBlock(int64_t rows) const;
-  int64_t sharedBytes(int64_t rows, int64_t warpsOfBlock) const;
-  int warpsFor(int64_t rows) const;  // at most `warps`, and so many as shared memory has room for
+  // For so many rows that a block has, of which each of a cluster finishes a part of the results.
+  int64_t chunksOfBlock(int64_t present) const;
+  int64_t sharedBytes(int64_t present, int64_t warpsOfBlock) const;
+  int warpsFor(int64_t present) const;  // at most `warps`, and so many as shared memory has room for
   std::string text() const;
   static RowAttentionChoice parse(std::string_view text);  // UserError when the text is wrong
   Code code() const;

@@ -41,8 +41,8 @@ class RowAttentionInstance final : public runtime::KernelInstance {
     const auto& choice = kernel_.choice;
     if (const auto refusal = choice.refusal(p); !refusal.empty()) throw Unsupported("cuda.row_attention: {}", refusal);
     constexpr int64_t kStep = RowAttentionChoice::kKeys;
-    const int64_t rows = std::min<int64_t>(p.queries, RowAttentionChoice::kRows);
-    const int64_t tiles = (p.queries + RowAttentionChoice::kRows - 1) / RowAttentionChoice::kRows;
+    const int64_t rows = std::min<int64_t>(p.queries, choice.rows);
+    const int64_t tiles = (p.queries + choice.rows - 1) / choice.rows;
     const int64_t steps = (p.keys + kStep - 1) / kStep;
     parameters_ = {};
     setFlash(parameters_, p, kernel_.op);
