@@ -5,8 +5,11 @@
 #include <set>
 
 #include "backends/cuda/kernels/attention/attention_problem.h"
+#include "backends/cuda/kernels/attention/row_attention.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
+#include "runtime/engine_parts.h"
+#include "support/tactic_ranges.h"
 
 namespace tenon::test {
 namespace {
@@ -127,13 +130,13 @@ void checkInfiniteValue(const Kind& kind) {
   check(kind, attention(kind, true), inputs);
 }
 
-// The error of attention by stages of keys in one form, which is forced.
-double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool causal) {
-  constexpr int64_t kQueries = 200;
+// The error of attention in one form of a tactic, which is forced.
+double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool causal,
+                   std::string_view tactic = "cuda.stream_attention", int64_t queries = 200) {
   const auto graph = graph::parse(fmt::format(
       "graph \"case\" {{\ninput %q : f16[1,2,{0},{2}]\ninput %k : f16[1,1,{1},{2}]\ninput %v : f16[1,1,{1},{2}]\n{3}"
       "%y : f16[1,2,{0},{2}] = attention{{scale=0.3{4}}}(%q, %k, %v{5}) \"op\" from(\"op\")\noutput %y\n}}",
-      kQueries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", kQueries, kKeys) : "",
+      queries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", queries, kKeys) : "",
       hasMask  ? " hasMask=true"
       : causal ? " causal=true"
                : "",
@@ -147,7 +150,7 @@ double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool ca
   options.optimizationLevel = 0;
   bool offered = false;
   options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
-    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.stream_attention"; });
+    std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
     if (candidates.empty()) return candidates;
     candidates.resize(1);
     candidates[0].variant = form;
@@ -204,6 +207,78 @@ TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
   EXPECT_LE(errorOfForm("f16,128,3x64x2,1,0", 128, false, false), 2e-3);
   EXPECT_LE(errorOfForm("f16,80,3x32x3,0,1", 72, true, false), 2e-3);
   EXPECT_LE(errorOfForm("f16,256,2x16x2,1,0", 256, false, false), 2e-3);
+}
+
+TEST_F(OnGpu, AttentionOfFewQueriesInEveryForm) {
+  for (const char* form : {"f16,128,16,1x12", "f16,128,8,2x5", "f16,128,16,3x1", "f16,128,8,8x2"}) {
+    EXPECT_LE(errorOfForm(form, 120, false, false, "cuda.row_attention", 7), 2e-3) << form;
+    EXPECT_LE(errorOfForm(form, 128, true, false, "cuda.row_attention", 16), 2e-3) << form;
+    EXPECT_LE(errorOfForm(form, 128, false, true, "cuda.row_attention", 9), 2e-3) << form;
+  }
+  for (const char* form : {"f16,64,8,1x16", "f16,64,16,1x1", "f16,64,8,7x3"})
+    EXPECT_LE(errorOfForm(form, 64, true, false, "cuda.row_attention", 3), 2e-3) << form;
+}
+
+// The form is for the opt shapes; with others there are more queries than a block takes, more keys than all warps take
+// at a time, or fewer keys than warps.
+TEST_F(OnGpu, AttentionOfFewQueriesThatBecomeMany) {
+  const auto graph = graph::parse(R"g(graph "open" {
+  symbol "Q" = extent(%q, 2)
+  symbol "T" = extent(%k, 2)
+  input %q : f16[1,4,Q,64]
+  input %k : f16[1,2,T,64]
+  input %v : f16[1,2,T,64]
+  %y : f16[1,4,Q,64] = attention{scale=0.2}(%q, %k, %v) "op" from("op")
+  output %y
+})g");
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  options.optimizationLevel = 0;
+  bool offered = false;
+  options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
+    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.row_attention"; });
+    offered = offered || !candidates.empty();
+    return candidates;
+  };
+  options.profiles = {{{"q", {{1, 4, 1, 64}, {1, 4, 2, 64}, {1, 4, 70, 64}, {}, {}, {}}},
+                       {"k", {{1, 2, 1, 64}, {1, 2, 300, 64}, {1, 2, 900, 64}, {}, {}, {}}},
+                       {"v", {{1, 2, 1, 64}, {1, 2, 300, 64}, {1, 2, 900, 64}, {}, {}, {}}}}};
+  const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
+  EXPECT_TRUE(offered);
+  runtime::Context context(engine, {}, log);
+  auto& device = engine->device();
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{2, 300}, {70, 900}, {17, 31}, {1, 1}, {4, 16}}) {
+    SCOPED_TRACE(fmt::format("{} queries, {} keys", queries, keys));
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF16, {1, 4, queries, 64}, 1));
+    for (const uint64_t seed : {2, 3}) inputs.push_back(randomTensor(DataType::kF16, {1, 2, keys, 64}, seed));
+    const auto wanted = graph::evaluate(graph, views(inputs));
+    const HostTensor got(DataType::kF16, {1, 4, queries, 64});
+    std::memset(got.view().data, 0x7b, got.view().bytes());
+    std::deque<DeviceTensor> tensors;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      tensors.emplace_back(device, inputs[i].view());
+      context.setInputShape(i, inputs[i].view().dims);
+      context.setAddress(i, tensors.back().data());
+    }
+    const DeviceTensor output(device, got.view());
+    context.setAddress(inputs.size(), output.data());
+    context.enqueue(nullptr);
+    device.synchronize(nullptr);
+    output.readBack();
+    EXPECT_LE(relativeError(got.view(), wanted[0].view()), 2e-3);
+  }
+}
+
+TEST(Attention, FormsOfFewQueriesAreReadAsTheyAreWritten) {
+  using backends::cuda::RowAttentionChoice;
+  for (const char* text : {"f16,128,8,8x9", "bf16,16,16,1x16", "f16,64,8,3x1,capped"})
+    EXPECT_EQ(RowAttentionChoice::parse(text).text(), text);
+  for (const char* text : {"f32,128,8,8x9", "f16,136,8,8x9", "f16,144,8,8x9", "f16,128,12,8x9", "f16,128,24,8x9",
+                           "f16,128,8,9x9", "f16,128,16,8x13", "f16,64,8,0x1", "f16,64,8,1x1,caps", "f16,64,8,1"})
+    EXPECT_THROW(RowAttentionChoice::parse(text), UserError) << text;
 }
 
 TEST_F(OnGpu, AttentionUnderMasks) {

@@ -200,8 +200,9 @@ namespace {
 // stands among products that take most of it as shared memory divides it like them, so that their blocks find room
 // while it still runs.
 void divideLikeProducts(CUfunction function, const std::string& name) {
-  constexpr std::string_view kAmongProducts[] = {"tenon_normalize", "tenon_mma90", "tenon_group_attention",
-                                                 "tenon_stream_attention", "tenon_flash_attention"};
+  constexpr std::string_view kAmongProducts[] = {"tenon_normalize",       "tenon_mma90",
+                                                 "tenon_group_attention", "tenon_stream_attention",
+                                                 "tenon_flash_attention", "tenon_row_attention"};
   constexpr int kAllShared = 100;
   if (std::none_of(std::begin(kAmongProducts), std::end(kAmongProducts),
                    [&](std::string_view prefix) { return name.starts_with(prefix); }))

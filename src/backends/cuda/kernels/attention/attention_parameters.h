@@ -64,6 +64,13 @@ struct FlashParameters {
   Divider masks;               // how many batches the mask has: one, or a divisor of theirs
 };
 
+// Few queries, whose keys the warps of a cluster of blocks share (row_attention.cu); keysOfBlock: a multiple of 16.
+struct RowAttentionParameters : FlashParameters {
+  int32_t chunksOfBlock = 0;  // of four results, that a block of the cluster finishes
+  Divider chunksDivider;      // the same
+};
+constexpr int kRowAttentionMostShared = 96 << 10;
+
 // Warpgroups that walk along stages of keys (stream_attention.cuh).
 struct StreamParameters : FlashParameters {
   TileMap qMap, kMap, vMap;  // boxes of 64 columns and a group's or a stage's rows of [batch][heads][rows][columns]

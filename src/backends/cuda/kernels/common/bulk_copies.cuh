@@ -193,13 +193,21 @@ __device__ __forceinline__ void storeToBlock(float* to, int rank, const Pack<flo
                "r"(rank), "f"(v.e[0])
                : "memory");
 }
-// The same, whose 4 bytes count at what block `rank` has at `barrier`: who waits there sees the value.
+// The same, whose bytes count at what block `rank` has at `barrier`: who waits there sees the value.
 __device__ __forceinline__ void sendToBlock(float* to, int rank, float value, ByteBarrier* barrier) {
   asm volatile(
       "{.reg .b32 there, counted; mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 counted, %1, %2;\n"
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %3, [counted];}" ::"r"(
           sharedAddress(to)),
       "r"(sharedAddress(barrier)), "r"(rank), "f"(value)
+      : "memory");
+}
+__device__ __forceinline__ void sendToBlock(float* to, int rank, const Pack<float, 4>& v, ByteBarrier* barrier) {
+  asm volatile(
+      "{.reg .b32 there, counted; mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 counted, %1, %2;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, [counted];}" ::"r"(
+          sharedAddress(to)),
+      "r"(sharedAddress(barrier)), "r"(rank), "f"(v.e[0]), "f"(v.e[1]), "f"(v.e[2]), "f"(v.e[3])
       : "memory");
 }
 #else
@@ -235,4 +243,5 @@ __device__ inline void waitForCluster() {}
 template <int kWidth>
 __device__ inline void storeToBlock(float*, int, const Pack<float, kWidth>&) {}
 __device__ inline void sendToBlock(float*, int, float, ByteBarrier*) {}
+__device__ inline void sendToBlock(float*, int, const Pack<float, 4>&, ByteBarrier*) {}
 #endif
