@@ -46,6 +46,8 @@ class Mma90Launcher {
   // where nobody wants them; where the moments of the result go.
   void normalize(const void* moments, const void* weights, void* kept);
   void measure(void* moments);
+  // Before the launch: of the normalization of the result's rows, by column; where what it reads goes, or null.
+  void endRows(const void* scale, const void* shift, void* kept);
   // Behind configure(), of a product that is added: its rows of so many elements; before the launch: where they are.
   void configureMore(const std::optional<Mma90Image>& image, int64_t inner);
   void addMore(const void* x) { moreX_ = x; }
@@ -66,6 +68,7 @@ class Mma90Launcher {
   const void* mappedMore_ = nullptr;
   const void* mappedY_ = nullptr;
   const void* mappedSum_ = nullptr;
+  const void* kept_ = nullptr;  // what was normalized goes there
   DeviceTable turns_;
   Mma90Parameters parameters_;
 };

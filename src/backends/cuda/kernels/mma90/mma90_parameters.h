@@ -92,6 +92,8 @@ struct Mma90Parameters {
   TileMap more;
   Mma90Window moreWindow;
   Mma90Depth depth;
+  // Where whole rows of y are normalized: by column, of the type of x; `more` is then boxes of what was normalized.
+  const void *scale = nullptr, *shift = nullptr;
 };
 
 }  // namespace tenon::backends::cuda

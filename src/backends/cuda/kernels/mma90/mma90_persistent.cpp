@@ -87,9 +87,11 @@ std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& 
   return result;
 }
 
-bool Mma90Record::carries() const {
+bool Mma90Record::carries() const { return (shape.isPersistent() || shape.hasWholeRows()) && mayCarry(); }
+
+bool Mma90Record::mayCarry() const {
   const auto first = kinds.find('w');
-  return shape.isPersistent() && bits(types.outputs[0]) == 16 && weights.columns % kPack == 0 &&
+  return bits(types.outputs[0]) == 16 && weights.columns % kPack == 0 &&
          (first == std::string::npos || (kinds.find('w', first + 1) == std::string::npos &&
                                          isFloating(types.inputs[first + 2]) && bits(types.inputs[first + 2]) == 16));
 }
@@ -121,7 +123,9 @@ Code Mma90Record::persistentCode() const {
       fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\nconstexpr bool kInParts = false;\n",
                   cudaName(types.inputs[0]));
   text += mma90ProductText(shape.rows, types.inputs[0]);
-  text += fmt::format("#include \"mma90_{}.cuh\"\n\n", carries() ? "carried" : "passed");
+  text += fmt::format("#include \"mma90_{}.cuh\"\n\n", shape.hasWholeRows() ? "rows"
+                                                       : carries()          ? "carried"
+                                                                            : "passed");
   text += fmt::format(
       "typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n"
       "  template <int kWidth>\n  struct ColumnInputs {{{} }};\n",
@@ -138,9 +142,15 @@ Code Mma90Record::persistentCode() const {
       "  template <typename From, typename Fixed>\n  __device__ __forceinline__ static float compute("
       "float x0, const From& from, int i, const Fixed& fixed, int j) {\n";
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
-  text += fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
-                      shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2,
-                      weights.columnsAtOnce(), windowAxes(), shape.omits, moreText(), carries() ? "Carried" : "Passed");
+  if (ends) {
+    text += fmt::format("typedef Mma90WholeRows<{}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows,
+                        shape.columnGroups, shape.parts, ends->centered, ends->keepSum);
+  } else {
+    text +=
+        fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
+                    shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2, weights.columnsAtOnce(),
+                    windowAxes(), shape.omits, moreText(), carries() ? "Carried" : "Passed");
+  }
   text +=
       fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, 1), tenon_mma90, Mma90Parameters) {{\n", shape.threads());
   return {"", {}, text + "  Product::run(p);\n}\n"};
