@@ -46,11 +46,12 @@ std::string mma90ProductText(int64_t rows, DataType type) {
 }
 
 std::string Mma90Shape::text() const {
-  return fmt::format("{}x{}x{},{},{}{}{}{}", rows, columnGroups, innerGroups, parts, stages,
+  return fmt::format("{}x{}x{},{},{}{}{}{}{}", rows, columnGroups, innerGroups, parts, stages,
                      depth == 1 ? "" : fmt::format("x{}", depth),
-                     keeps                             ? "k"
-                     : normalizes                      ? "n"
-                     : schedule == Schedule::kInTurns  ? "t"
+                     keeps        ? "k"
+                     : normalizes ? "n"
+                                  : "",
+                     schedule == Schedule::kInTurns    ? "t"
                      : schedule == Schedule::kTogether ? "c"
                      : hasWholeRows()                  ? "r"
                      : isExact                         ? "e"
@@ -112,7 +113,7 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   if (isPersistent()) {
     const bool fits = rows >= 16 && rows <= kMma90MostRows && rows % 16 == 0 && columnGroups >= 1 && innerGroups == 1 &&
                       rows * columnGroups <= kMostSums && parts >= 1 && parts <= 2 && stages >= 2 &&
-                      stages <= kMma90MostStages && depth == 1 && !normalizes && sharedBytes() <= kMma90MostShared;
+                      stages <= kMma90MostStages && depth == 1 && sharedBytes() <= kMma90MostShared;
     return fits ? "" : fmt::format("tiles {} are not supported", text());
   }
   if (hasWholeRows()) {

@@ -142,9 +142,10 @@ int64_t mma90Clustered(int64_t blocks);
 // whole steps.
 std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps = false);
 
-// Those in which blocks take tile after tile, where there are tiles for most of the chip, best first; not for
-// normalized rows.
-std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most);
+// Those in which blocks take tile after tile, where there are tiles for most of the chip, best first. Rows are
+// normalized, and moments of the result computed, by launches of their own beside those.
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most,
+                                              bool keeps = false);
 
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.

@@ -205,6 +205,24 @@ void Mma90Launcher::measure(void* moments) {
   parameters_.moments = static_cast<float*>(moments);
 }
 
+void* Mma90Launcher::normalizeApart(const runtime::LaunchArguments& arguments) {
+  auto& p = parameters_;
+  checkUser(isAligned(arguments.inputs[0], kPackBytes),
+            "a product by warpgroups: rows that are normalized are not aligned to {} bytes", kPackBytes);
+  p.norm.x = arguments.inputs[0];
+  p.plain = arguments.workspace;
+  launchApart(arguments.stream);
+  return p.plain;
+}
+
+void Mma90Launcher::measureApart(const runtime::LaunchArguments& arguments) { launchApart(arguments.stream); }
+
+void Mma90Launcher::launchApart(void* stream) {
+  constexpr unsigned kThreads = 256, kRows = kThreads / 32;
+  const auto rows = static_cast<unsigned>(parameters_.rows);
+  if (rows != 0) launchGrid(apart_, (rows + kRows - 1) / kRows, 1, 1, kThreads, &parameters_, stream);
+}
+
 void Mma90Launcher::endRows(const void* scale, const void* shift, void* kept) {
   checkUser(isAligned(kept, kPackBytes), "a product by warpgroups: rows are not aligned to {} bytes", kPackBytes);
   auto& p = parameters_;

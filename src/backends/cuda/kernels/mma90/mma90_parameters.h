@@ -94,6 +94,7 @@ struct Mma90Parameters {
   Mma90Depth depth;
   // Where whole rows of y are normalized: by column, of the type of x; `more` is then boxes of what was normalized.
   const void *scale = nullptr, *shift = nullptr;
+  void* plain = nullptr;  // rows of x, normalized by a launch in front, neither scaled nor shifted
 };
 
 }  // namespace tenon::backends::cuda

@@ -46,8 +46,8 @@ Mma90Order Mma90Shape::order(int64_t productRows, int64_t tilesOfColumns) const 
   return order;
 }
 
-std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most) {
-  if (weights.groups > 1 || weights.scaled || weights.isExact || rows >= int64_t{1} << 30) return {};
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps) {
+  if (weights.groups > 1 || weights.isExact || rows >= int64_t{1} << 30) return {};
   struct Form {
     Schedule schedule;
     int64_t runs, mostRows, parts;
@@ -67,6 +67,8 @@ std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& 
     for (int64_t height = 96; height <= form.mostRows; height += kStepOfRows) {
       Mma90Shape shape{height, form.runs, 1, form.parts, 1};
       shape.schedule = form.schedule;
+      shape.normalizes = weights.scaled;
+      shape.keeps = keeps;
       const int64_t left = kMma90MostShared - kMma90HeadBytes - kMma90EndingBytes;
       shape.stages = std::min<int64_t>(left / shape.stageBytes(), kMma90MostStages);
       if (!shape.refusal(weights.steps()).empty() || divided(rows, height) > kMma90MostTiles) continue;
@@ -116,6 +118,14 @@ Code Mma90Record::persistentCode() const {
                     : kind == 'w' ? ".at(i)"
                                   : ".at(j)");
   }
+  if (norm) {  // the columns' numbers of rows that are normalized, but neither scaled nor shifted
+    columnMembers += " Kept<float, kWidth> unit, shift;";
+    columnLoads += fmt::format(
+        "    const float* const numbers = p.norm.columns + column / {0} * {1} + column % {0};\n"
+        "    to.unit.load(numbers);\n    to.shift.load(numbers + {2});\n",
+        kMma90Columns, kMma90ColumnNumbers, 2 * kMma90Columns);
+    values += "  x0 = fmaf(x0, fixed.unit.at(j), fixed.shift.at(j));\n";
+  }
   std::string result;
   const auto statements = scalarStatements(op.epilogue, inputs, result);
   const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
@@ -153,7 +163,11 @@ Code Mma90Record::persistentCode() const {
   }
   text +=
       fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, 1), tenon_mma90, Mma90Parameters) {{\n", shape.threads());
-  return {"", {}, text + "  Product::run(p);\n}\n"};
+  text += "  Product::run(p);\n}\n";
+  if (norm || measures) text += "#include \"mma90_apart.cuh\"\nKERNEL(tenon_mma90_apart, Mma90Parameters) {\n";
+  if (norm) text += fmt::format("  Mma90Apart::normalize<{}, {}>(p);\n}}\n", norm->centered, keeps);
+  if (measures) text += "  Mma90Apart::measure<Y>(p);\n}\n";
+  return {"", {}, text};
 }
 
 }  // namespace tenon::backends::cuda
