@@ -75,11 +75,11 @@ double errorOf(const Rows& p, const std::string& shape) {
 
 TEST_F(OnGpu, ProductsWithNormalizedRowsInEveryShape) {
   if (!missing().empty()) GTEST_SKIP() << missing();
-  for (const char* shape : {"16x3x1,1,3r", "48x3x1,1,4r", "80x3x1,1,2r"})
+  for (const char* shape : {"16x3x1,1,3r", "48x3x1,1,4r", "80x3x1,1,3r"})
     EXPECT_LE(errorOf({61, 192, 328}, shape), 2e-3) << shape;
-  for (const char* shape : {"16x1x1,6,3r", "32x3x1,2,4r", "64x2x1,3,2r", "48x2x1,3,3r"})
+  for (const char* shape : {"16x1x1,6,3r", "32x3x1,2,4r", "64x2x1,3,3r", "48x2x1,3,3r"})
     EXPECT_LE(errorOf({67, 384, 200}, shape), 2e-3) << shape;
-  for (const char* shape : {"16x3x1,4,3r", "96x3x1,4,3r", "80x4x1,3,3r", "144x3x1,4,3r", "32x2x1,6,5r"})
+  for (const char* shape : {"16x3x1,4,3r", "96x3x1,4,3r", "80x4x1,3,3r", "144x3x1,4,5r", "32x2x1,6,5r"})
     EXPECT_LE(errorOf({145, 768, 264, true}, shape), 2e-3) << shape;
   EXPECT_LE(errorOf({33, 512, 64}, "32x1x1,8,3r"), 2e-3);
   EXPECT_LE(errorOf({200, 192, 72, true}, "160x3x1,1,3r"), 2e-3);

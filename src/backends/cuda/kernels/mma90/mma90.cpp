@@ -90,8 +90,8 @@ int64_t Mma90Shape::ringBytes() const {
 
 int64_t Mma90Shape::sharedBytes() const {
   if (isPersistent()) return kMma90HeadBytes + ringBytes() + kMma90EndingBytes;
-  // The tile of y, and two numbers of each row from each block.
-  if (hasWholeRows()) return kMma90HeadBytes + ringBytes() + rows * (columnGroups * kMma90Bytes + 8 * parts);
+  // Two numbers of each row from each block.
+  if (hasWholeRows()) return kMma90HeadBytes + ringBytes() + rows * 8 * parts;
   return kMma90HeadBytes + ringBytes() + receivedBytes();
 }
 
@@ -117,13 +117,13 @@ std::string Mma90Shape::refusal(int64_t steps) const {
     return fits ? "" : fmt::format("tiles {} are not supported", text());
   }
   if (hasWholeRows()) {
-    // The sums of warps take the place of stages behind the products.
-    const int64_t sums = (4 * columnGroups + 3) * rows * 4;
+    // The tile of y and the sums of warps take the place of stages behind the products; sums are less than one.
+    const int64_t slots = divided(rows * columnGroups * kMma90Bytes, stageBytes());
     const bool fits = rows >= 16 && rows <= kMma90MostRows && rows % 16 == 0 && columnGroups >= 1 &&
                       columnGroups <= kMostGroups && innerGroups == 1 && depth == 1 && !normalizes && parts >= 1 &&
-                      parts <= kMostParts && stages >= 2 && stages <= kMma90MostStages &&
-                      registers() * divided(threads(), 128) * 128 <= registersOfMultiprocessor() &&
-                      sums <= ringBytes() && sharedBytes() <= kMma90MostShared;
+                      parts <= kMostParts && stages <= kMma90MostStages &&
+                      registers() * divided(threads(), 128) * 128 <= registersOfMultiprocessor() && stages > slots &&
+                      sharedBytes() <= kMma90MostShared;
     return fits ? "" : fmt::format("tiles {} are not supported", text());
   }
   const bool inRange = rows >= 8 && rows <= kMma90MostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&

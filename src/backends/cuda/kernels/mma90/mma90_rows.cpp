@@ -16,7 +16,7 @@ int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 double cyclesOf(const Mma90Shape& shape, int64_t rows, const Mma90Weights& weights) {
   constexpr double kStart = 3000, kBytesAClock = 45, kEnd = 2000, kOfRow = 14;
   const auto real = [](int64_t v) { return static_cast<double>(v); };
-  const double waves = real(divided(divided(rows, shape.rows), multiprocessors() / shape.parts));
+  const double waves = real(divided(divided(rows, shape.rows), mma90Clustered(shape.parts) / shape.parts));
   const double tensor = real(2 * shape.columnGroups * shape.rows) * 1.1;
   const double bytes = real(shape.columnGroups * kMma90TileBytes + shape.rows * kMma90Bytes / shape.parts);
   return kStart +
@@ -94,7 +94,7 @@ std::vector<Mma90Shape> mma90RowsShapes(int64_t rows, const Mma90Weights& weight
     }
   }
   std::stable_sort(rated.begin(), rated.end(), [](const Rated& a, const Rated& b) { return a.cycles < b.cycles; });
-  constexpr int64_t kHeights = 3;  // of tiles that are divided alike
+  constexpr int64_t kHeights = 2;  // of tiles that are divided alike
   std::vector<Mma90Shape> result;
   for (const auto& one : rated) {
     const auto alike =

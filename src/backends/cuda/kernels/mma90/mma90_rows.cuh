@@ -42,6 +42,7 @@ struct Mma90WholeRows {
   static const int kRowBytes = kMma90Bytes * kRows;
   static const int kStageBytes = kRowsAt + kRowBytes;
   static const int kRowGroups = kRows / 8, kPasses = kRows / 16;
+  static const int kSlots = (kGroups * kRowBytes + kStageBytes - 1) / kStageBytes;  // of the ring, for the tile of y
   typedef typename Finish::template Inputs<2> Inputs;
   typedef typename Finish::template ColumnInputs<1> ColumnInputs;
 
@@ -54,9 +55,14 @@ struct Mma90WholeRows {
     int block;  // of the cluster
     int firstRow, firstColumn;
     ByteBarrier *full, *empty, *come;
-    unsigned char *ring, *tile;  // stages; the rows of y, each 64 columns by themselves
-    float *sums, *own, *joined;  // in the ring behind the products: of each warp, of the block, of all
-    float* received;             // mean and spread from each block
+    unsigned char* ring;
+    // In the ring, where the first of the last stages was, so that the copies of what the epilogue reads do not wait
+    // for the others: rows of y, each 64 columns by themselves. Beside it what is known of each row: by the warps, by
+    // the block, by all.
+    int tileSlot;
+    unsigned char* tile;
+    float *sums, *own, *joined;
+    float* received;  // mean and spread from each block
 
     __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
       block = kBlocks == 1 ? 0 : blockOfCluster();
@@ -66,9 +72,10 @@ struct Mma90WholeRows {
       empty = full + kMma90MostStages;
       come = empty + kMma90MostStages;
       ring = memory + kMma90HeadBytes;
-      tile = ring + p.ringBytes;
-      received = (float*)(tile + kGroups * kRowBytes);
-      sums = (float*)ring;
+      tileSlot = p.steps % p.stages + kSlots <= p.stages ? p.steps % p.stages : 0;
+      tile = ring + tileSlot * kStageBytes;
+      sums = (float*)(tileSlot > 0 ? ring : ring + kSlots * kStageBytes);
+      received = (float*)(ring + p.ringBytes);
       own = sums + kWarps * kRows;
       joined = own + kRows;
     }
@@ -120,10 +127,14 @@ struct Mma90WholeRows {
         slot = 0;
         parity ^= 1;
       }
-      if (Finish::kReads && step == min(p.steps, p.stages) - 1) copySummands(p, at);
     }
+    if (Finish::kReads) copySummands(p, at);
   }
   __device__ __forceinline__ static void copySummands(const Mma90Parameters& p, const Place& at) {
+    for (int slot = at.tileSlot; slot < at.tileSlot + kSlots; ++slot) {
+      const int uses = (p.steps - slot + p.stages - 1) / p.stages;
+      if (slot < p.steps) waitAt(at.empty + slot, (unsigned)(uses - 1) % 2);
+    }
     arriveExpecting(at.come, kGroups * kRowBytes);
     for (int group = 0; group < kGroups; ++group)
       copyTile(at.tile + group * kRowBytes, p.sum, at.firstColumn + group * kMma90Columns, at.firstRow, at.come);
@@ -246,6 +257,7 @@ struct Mma90WholeRows {
     unsigned char* const own =
         ofGroup + (lane / 16 * 8 + lane % 8) * kMma90Bytes + ((2 * warp + lane / 8 % 2) ^ lane % 8) * 16;
     if (Finish::kReads) waitAt(at.come, 0);
+    else if (kKeeps) __syncthreads();  // others still read the place of the tile
     complete(c, own, fixed);
     if (kKeeps) showToProducts();  // and other copies
     const bool takesAway = threadIdx.x % 128 == 0;
@@ -307,7 +319,7 @@ struct Mma90WholeRows {
   }
   // The barriers of consume(), for the warp that does not multiply.
   __device__ __forceinline__ static void attend() {
-    for (int i = 0; i < (kCentered ? 4 : 2); ++i) __syncthreads();
+    for (int i = 0; i < (kCentered ? 4 : 2) + (kKeeps && !Finish::kReads ? 1 : 0); ++i) __syncthreads();
     arriveAtCluster();
     waitForCluster();
     __syncthreads();

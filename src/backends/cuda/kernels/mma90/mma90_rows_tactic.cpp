@@ -8,7 +8,7 @@
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr size_t kMost = 9, kMostMore = 12;  // candidates
+constexpr size_t kMost = 6, kMostMore = 8;  // candidates
 
 class RowsTactic final : public OwnTacticOf<ops::Composite> {
  public:
