@@ -100,6 +100,7 @@ constexpr Join kJoins[] = {
     {"join_pooling", &joinPooling, DeviceKind::kGpu},
     {"join_excitation", &joinExcitation, DeviceKind::kGpu},
     {"join_normalization", &joinNormalization, DeviceKind::kGpu},
+    {"join_rows", &joinRows, DeviceKind::kGpu},
     {"join_projection", &joinProjection, DeviceKind::kGpu},
     {"join_expansion", &joinExpansion, DeviceKind::kGpu},
 };

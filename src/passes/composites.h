@@ -33,6 +33,10 @@ int joinPooling(graph::Graph& graph, const Pays& pays);
 // sum that the normalization computes returns to the product in front.
 int joinNormalization(graph::Graph& graph, const Pays& pays);
 
+// y = normalization(matmul(u, v), s, t) over the rows => y = composite{matmul, normalization}(u, v, s, t), whose second
+// output is the product where others read it. A sum that the normalization computes returns to the product.
+int joinRows(graph::Graph& graph, const Pays& pays);
+
 // convolution(convolution(mean of x's pixels, v), w), and a scalar operator over that and x => composite{reduce,
 // convolution, convolution, pointwise}(x, v, w): squeeze-and-excitation of halves.
 int joinExcitation(graph::Graph& graph, const Pays& pays);

@@ -101,6 +101,18 @@ TEST_F(OnGpu, ProductsOfNormalizedRowsKeepTheRows) {
     EXPECT_LE(errorOf({37, 200, 768, "f16", true, true}, shape), 2e-3) << shape;
 }
 
+// Blocks that take tile after tile, behind a launch that normalizes.
+TEST_F(OnGpu, ProductsOfNormalizedRowsOfManyTiles) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  for (const char* shape : {"16x1x1,1,4nt", "48x2x1,1,3nt", "32x1x1,2,4nt", "32x1x1,1,3nc", "32x2x1,2,2nc"})
+    EXPECT_LE(errorOf({37, 200, 328}, shape), 2e-3) << shape;
+  EXPECT_LE(errorOf({61, 67, 584, "bf16"}, "32x1x1,1,3nt"), 1.5e-2);
+  EXPECT_LE(errorOf({37, 72, 320, "f16", false}, "16x1x1,1,3nt"), 2e-3);
+  for (const double mean : {8., 100.})
+    EXPECT_LE(errorOf({19, 136, 456, "f16", true, true, mean}, "16x1x1,1,3kt"), mean > 10 ? 4e-3 : 2e-3) << mean;
+  EXPECT_LE(errorOf({197, 136, 72, "f16", false, true}, "48x1x1,2,3kc"), 2e-3);
+}
+
 // Rows whose elements are alike have no deviation to divide by: what comes out is the shift.
 TEST_F(OnGpu, ProductsOfNormalizedRowsOfOneValue) {
   if (!missing().empty()) GTEST_SKIP() << missing();
@@ -126,7 +138,8 @@ TEST_F(OnGpu, ProductsOfNormalizedRowsOfOneValue) {
 TEST_F(OnGpu, ProductsMeasureTheirRows) {
   if (!missing().empty()) GTEST_SKIP() << missing();
   const Variable on("TENON_CUDA_NORMALIZED_PRODUCTS", "1");
-  for (const char* shape : {"8x1x1,1,3", "24x2x1,1,3", "40x1x2,3,2", "16x4x1,2,2", "72x1x1,1,3"}) {
+  for (const char* shape :
+       {"8x1x1,1,3", "24x2x1,1,3", "40x1x2,3,2", "16x4x1,2,2", "72x1x1,1,3", "16x1x1,1,2t", "48x2x1,2,3c"}) {
     const auto graph = graph::parse(R"g(graph "moments" {
   input %x : f16[37,192]
   input %r : f16[37,200]

@@ -9,7 +9,9 @@ namespace {
 bool always(const graph::Graph&, std::span<const graph::NodeId>, std::span<const graph::NodeId>) { return true; }
 
 // The join on a body of statements; the operators that are left.
-std::string joined(const std::string& body, const Pays& pays = always, graph::Graph* result = nullptr) {
+std::string joined(const std::string& body, const Pays& pays = always, graph::Graph* result = nullptr,
+                   const char* disabled = "join_rows") {
+  const ScopedVariable disable("TENON_DISABLE", disabled);
   const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
   auto after = before;
   Options options;
@@ -53,8 +55,7 @@ TEST(JoinNormalization, RowsOfOneProduct) {
     return false;
   };
   EXPECT_EQ(joined(network, count), "matmul normalization matmul");
-  const ScopedVariable disable("TENON_DISABLE", "join_normalization");
-  EXPECT_EQ(joined(network), "matmul normalization matmul");
+  EXPECT_EQ(joined(network, always, nullptr, "join_rows,join_normalization"), "matmul normalization matmul");
 }
 
 // As in networks that normalize behind each sum: the rows go on beside the product.

@@ -131,8 +131,17 @@ inline void copyVolumesToBoth(void* shared, const TileMap& map, int channel, int
                 emulatedThere(barrier, rank));
   }
 }
+inline void copyTileToBlocks(void* shared, const TileMap& map, int column, int row, ByteBarrier* barrier, int blocks) {
+  emulatedCheck(blocksOfCluster() == blocks, "a cluster of other blocks");
+  for (int rank = 0; rank < blocks; ++rank)
+    copyTile(emulatedThere(shared, rank), map, column, row, emulatedThere(barrier, rank));
+}
+inline void arriveAtBlock(ByteBarrier* barrier, int rank) {
+  emulatedCheck(rank >= 0 && rank < blocksOfCluster(), "a cluster has no such block");
+  arriveAt(emulatedThere(barrier, rank));
+}
 inline void arriveAtBoth(ByteBarrier* barrier) {
-  for (int rank = 0; rank < 2; ++rank) arriveAt(emulatedThere(barrier, rank));
+  for (int rank = 0; rank < 2; ++rank) arriveAtBlock(barrier, rank);
 }
 inline unsigned emulatedTf32(unsigned bits) { return (bits >> 23 & 255) == 255 ? bits : (bits + 0x1000) & ~0x1fffu; }
 inline void emulatedArrival(EmulatedPiece& piece) {

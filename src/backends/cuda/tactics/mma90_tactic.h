@@ -23,6 +23,6 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
 // And those in which blocks take tile after tile; TENON_CUDA_PERSISTENT_PRODUCTS=0 takes these away. Those of f32 that
 // may not be rounded to TF32 have one tile each.
 std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90Weights weights,
-                                           const compile::Problem& problem);
+                                           const compile::Problem& problem, bool keeps = false);
 
 }  // namespace tenon::backends::cuda

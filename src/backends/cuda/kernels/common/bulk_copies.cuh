@@ -127,16 +127,27 @@ __device__ __forceinline__ void copyVolumesToBoth(void* shared, const TileMap& m
       "h"((unsigned short)xTap), "h"((unsigned short)yTap), "h"((unsigned short)zTap), "h"((unsigned short)3)
       : "memory");
 }
+// The same of a matrix for the first `blocks` blocks of a cluster.
+__device__ __forceinline__ void copyTileToBlocks(void* shared, const TileMap& map, int column, int row,
+                                                 ByteBarrier* barrier, int blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, "
+      "{%2, %3}], [%4], %5;" ::"r"(sharedAddress(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(sharedAddress(barrier)), "h"((unsigned short)((1 << blocks) - 1))
+      : "memory");
+}
+// At this barrier of block `rank` of the cluster; says nothing of what this thread has stored.
+__device__ __forceinline__ void arriveAtBlock(ByteBarrier* barrier, int rank) {
+  asm volatile(
+      "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::
+          "r"(sharedAddress(barrier)),
+      "r"(rank)
+      : "memory");
+}
 // At this barrier of both blocks of a cluster of two; says nothing of what this thread has stored.
 __device__ __forceinline__ void arriveAtBoth(ByteBarrier* barrier) {
 #pragma unroll
-  for (int rank = 0; rank < 2; ++rank) {
-    asm volatile(
-        "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there];}" ::
-            "r"(sharedAddress(barrier)),
-        "r"(rank)
-        : "memory");
-  }
+  for (int rank = 0; rank < 2; ++rank) arriveAtBlock(barrier, rank);
 }
 // The other way: the box goes to the matrix; what lies outside is left out. Stands behind showToProducts() of the
 // threads that have written it and a barrier. closeStores() ends a group of these; until all but the last kPending
@@ -226,6 +237,8 @@ __device__ inline void copyVolumes(void*, const TileMap&, int, int, int, int, in
 __device__ inline void copyVolumesToBoth(void*, const TileMap&, int, int, int, int, int, int, int, int, ByteBarrier*) {}
 __device__ inline void copyTileToBoth(void*, const TileMap&, int, int, ByteBarrier*) {}
 __device__ inline void copyWindowsToBoth(void*, const TileMap&, int, int, int, int, int, int, ByteBarrier*) {}
+__device__ inline void copyTileToBlocks(void*, const TileMap&, int, int, ByteBarrier*, int) {}
+__device__ inline void arriveAtBlock(ByteBarrier*, int) {}
 __device__ inline void arriveAtBoth(ByteBarrier*) {}
 __device__ inline void storeTile(const TileMap&, int, int, const void*) {}
 __device__ inline void closeStores() {}

@@ -46,12 +46,14 @@ std::string mma90ProductText(int64_t rows, DataType type) {
 }
 
 std::string Mma90Shape::text() const {
-  return fmt::format("{}x{}x{},{},{}{}{}{}", rows, columnGroups, innerGroups, parts, stages,
+  return fmt::format("{}x{}x{},{},{}{}{}{}{}", rows, columnGroups, innerGroups, parts, stages,
                      depth == 1 ? "" : fmt::format("x{}", depth),
-                     keeps                             ? "k"
-                     : normalizes                      ? "n"
-                     : schedule == Schedule::kInTurns  ? "t"
+                     keeps        ? "k"
+                     : normalizes ? "n"
+                                  : "",
+                     schedule == Schedule::kInTurns    ? "t"
                      : schedule == Schedule::kTogether ? "c"
+                     : hasWholeRows()                  ? "r"
                      : isExact                         ? "e"
                                                        : "",
                      omits ? "o" : "");
@@ -74,19 +76,31 @@ Mma90Shape Mma90Shape::parse(std::string_view text) {
   shape.normalizes = shape.keeps || in.accept("n");
   if (in.accept("t")) shape.schedule = Schedule::kInTurns;
   else if (in.accept("c")) shape.schedule = Schedule::kTogether;
+  else if (in.accept("r")) shape.schedule = Schedule::kWholeRows;
   else shape.isExact = !shape.normalizes && in.accept("e");
   shape.omits = shape.isPersistent() && in.accept("o");
   return shape;
 }
 
 int64_t Mma90Shape::ringBytes() const {
-  if (isPersistent()) return stages * stageBytes();
+  if (schedule != Schedule::kOneTile) return stages * stageBytes();
   const int64_t sums = innerGroups * rows * (columnGroups * kMma90Columns + 4) * 4;
   return divided(std::max(stages * stageBytes(), sums), 128) * 128;
 }
 
 int64_t Mma90Shape::sharedBytes() const {
-  return kMma90HeadBytes + ringBytes() + (isPersistent() ? kMma90EndingBytes : receivedBytes());
+  if (isPersistent()) return kMma90HeadBytes + ringBytes() + kMma90EndingBytes;
+  // Two numbers of each row from each block.
+  if (hasWholeRows()) return kMma90HeadBytes + ringBytes() + rows * 8 * parts;
+  return kMma90HeadBytes + ringBytes() + receivedBytes();
+}
+
+int64_t Mma90Shape::copiedRows() const {
+  if (isPersistent()) return rows / parts;
+  if (!hasWholeRows()) return rows;
+  int64_t copies = parts;  // as mma90_rows.cuh counts them
+  while (rows / 8 % copies != 0) --copies;
+  return rows / copies;
 }
 
 int64_t Mma90Shape::receivedBytes() const {
@@ -99,7 +113,17 @@ std::string Mma90Shape::refusal(int64_t steps) const {
   if (isPersistent()) {
     const bool fits = rows >= 16 && rows <= kMma90MostRows && rows % 16 == 0 && columnGroups >= 1 && innerGroups == 1 &&
                       rows * columnGroups <= kMostSums && parts >= 1 && parts <= 2 && stages >= 2 &&
-                      stages <= kMma90MostStages && depth == 1 && !normalizes && sharedBytes() <= kMma90MostShared;
+                      stages <= kMma90MostStages && depth == 1 && sharedBytes() <= kMma90MostShared;
+    return fits ? "" : fmt::format("tiles {} are not supported", text());
+  }
+  if (hasWholeRows()) {
+    // The tile of y and the sums of warps take the place of stages behind the products; sums are less than one.
+    const int64_t slots = divided(rows * columnGroups * kMma90Bytes, stageBytes());
+    const bool fits = rows >= 16 && rows <= kMma90MostRows && rows % 16 == 0 && columnGroups >= 1 &&
+                      columnGroups <= kMostGroups && innerGroups == 1 && depth == 1 && !normalizes && parts >= 1 &&
+                      parts <= kMostParts && stages <= kMma90MostStages &&
+                      registers() * divided(threads(), 128) * 128 <= registersOfMultiprocessor() && stages > slots &&
+                      sharedBytes() <= kMma90MostShared;
     return fits ? "" : fmt::format("tiles {} are not supported", text());
   }
   const bool inRange = rows >= 8 && rows <= kMma90MostRows && rows % 8 == 0 && columnGroups >= 1 && innerGroups >= 1 &&

@@ -10,6 +10,7 @@
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
 #include "ops/op/matmul.h"
+#include "ops/op/normalization.h"
 #include "ops/op/normalize_rows.h"
 
 namespace tenon::backends::cuda {
@@ -18,12 +19,14 @@ constexpr int64_t kMma90MostRows = 256;  // of a tile, as wgmma has it
 
 // How a product is divided; text "64x1x2,4,6", or "64x1x2,4,3x2" with two steps of a stage; an "n" behind it: rows of x
 // are normalized; "k": and written; "e": f32 as it is, not as TF32. A "t" or "c": blocks take tile after tile, see
-// mma90_persistent.cuh; two parts are then blocks that share rows of x; an "o" behind it: taps are left out.
+// mma90_persistent.cuh; two parts are then blocks that share rows of x; an "o" behind it: taps are left out. An "r":
+// the parts have the columns of whole rows, which are normalized behind the product, see mma90_rows.cuh.
 struct Mma90Shape {
   enum class Schedule : uint8_t {
     kOneTile,
     kInTurns,   // many; each of two warpgroups has tiles of its own
     kTogether,  // many; each of two warpgroups has half of a tile's columns
+    kWholeRows,
   };
 
   int64_t rows = 64;         // of x in a tile
@@ -42,7 +45,8 @@ struct Mma90Shape {
   static Mma90Shape parse(std::string_view text);
   bool operator==(const Mma90Shape&) const = default;
 
-  bool isPersistent() const { return schedule != Schedule::kOneTile; }
+  bool isPersistent() const { return schedule == Schedule::kInTurns || schedule == Schedule::kTogether; }
+  bool hasWholeRows() const { return schedule == Schedule::kWholeRows; }
   int64_t tileGroups() const { return columnGroups * (schedule == Schedule::kTogether ? 2 : 1); }  // of 64 columns
   unsigned threads() const {
     if (isPersistent()) return kMma90PersistentThreads;
@@ -61,7 +65,11 @@ struct Mma90Shape {
   int64_t ringBytes() const;
   int64_t receivedBytes() const;  // what stands beside the stages
   int64_t sharedBytes() const;
-  int64_t pieceRows() const { return rows % kMma90PieceRows == 0 ? kMma90PieceRows : kMma90SmallPieceRows; }
+  int64_t pieceRows() const {  // of what copies take away at once
+    if (hasWholeRows()) return rows;
+    return rows % kMma90PieceRows == 0 ? kMma90PieceRows : kMma90SmallPieceRows;
+  }
+  int64_t copiedRows() const;                // of x, by one copy
   std::string refusal(int64_t steps) const;  // why there is none for an inner extent of so many steps, or empty
   Mma90Order order(int64_t rows, int64_t tilesOfColumns) const;  // of tiles, of a product with so many of 64 columns
 };
@@ -127,13 +135,17 @@ struct Mma90Weights {
   void packParts(const uint32_t* w, uint32_t* to) const;
 };
 
+// Blocks that run at once, as clusters of so many find place in groups of 16 or 18 multiprocessors.
+int64_t mma90Clustered(int64_t blocks);
+
 // The shapes that promise most for so many rows of x, best first. Stages have one step each where rows of x are no
 // whole steps.
 std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps = false);
 
-// Those in which blocks take tile after tile, where there are tiles for most of the chip, best first; not for
-// normalized rows.
-std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most);
+// Those in which blocks take tile after tile, where there are tiles for most of the chip, best first. Rows are
+// normalized, and moments of the result computed, by launches of their own beside those.
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most,
+                                              bool keeps = false);
 
 // A composite of a product with constant weights and what moves a normalization of rows into products: the moments of
 // its result, or the normalization of its rows by their moments, which may be the second output.
@@ -159,6 +171,21 @@ struct Mma90Composite {
   Mma90Weights weightsOf(const Product& product) const;
 };
 
+// A composite of a product with constant weights and the normalization of the rows of its result, which may be the
+// second output. Inputs: those of the product, then scale and shift.
+struct Mma90RowsComposite {
+  ops::MatMul product;
+  ops::Normalization norm;  // of one tensor
+  bool keeps = false;
+  std::string refusal;  // why the operator is none of these, or empty
+
+  explicit Mma90RowsComposite(const ops::Operator& op);
+  Mma90Composite::Product productOf(const runtime::Shapes& shapes) const;
+  std::string shapesRefusal(const runtime::Shapes& shapes) const;
+};
+// The shapes in which a cluster has whole rows, best first.
+std::vector<Mma90Shape> mma90RowsShapes(int64_t rows, const Mma90Weights& weights, size_t most);
+
 // Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..";
 // taps of volumes are followed by d.
 struct Mma90Record {
@@ -166,6 +193,7 @@ struct Mma90Record {
   std::optional<ops::NormalizeRows> norm;  // of the rows of x
   bool keeps = false;                      // writes these too
   bool measures = false;                   // writes the moments of y
+  std::optional<ops::Normalization> ends;  // of the rows of y
   Mma90Weights weights;
   Mma90Shape shape;
   std::string kinds;
@@ -176,6 +204,7 @@ struct Mma90Record {
   // `params` of a record whose operator is, or contains, this product.
   Mma90Record(ops::MatMul product, const plan::KernelRecord& record, bool isSum = false);
   Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record);
+  Mma90Record(const Mma90RowsComposite& op, const plan::KernelRecord& record);
   // `shapes`: of the product, windows as rows of their channels.
   static std::string params(const runtime::Shapes& shapes, const Mma90Weights& weights, const Mma90Shape& shape,
                             const Mma90Weights* more = nullptr);
@@ -185,6 +214,7 @@ struct Mma90Record {
   int64_t windowAxes() const { return weights.taps == 0 ? 0 : weights.isDeep ? 3 : 2; }
   // Whether tiles of y, and of what the epilogue reads as y is written, go by copies: see mma90_carried.cuh.
   bool carries() const;
+  bool mayCarry() const;                                     // by its types and operands
   size_t wholeInput() const { return kinds.find('w') + 1; }  // the first of the epilogue that is like y, else 0
 
  private:

@@ -67,7 +67,7 @@ Mma90Weights Mma90Composite::weightsOf(const Product& product) const {
 
 Mma90Record::Mma90Record(const Mma90Composite& op, const plan::KernelRecord& record) : Mma90Record(op.product, record) {
   if (!op.refusal.empty()) throw Unsupported("a product by warpgroups: {}", op.refusal);
-  if (shape.isPersistent() || shape.normalizes != op.norm.has_value() || shape.keeps != op.keeps || weights.taps != 0 ||
+  if (shape.hasWholeRows() || shape.normalizes != op.norm.has_value() || shape.keeps != op.keeps || weights.taps != 0 ||
       weights.bytes != 2 || (op.measures && weights.columns % 8 != 0))
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of '{}'", record.params, record.op);
   norm = op.norm;

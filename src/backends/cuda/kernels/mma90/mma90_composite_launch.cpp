@@ -8,15 +8,16 @@ namespace {
 
 class CompositeInstance final : public runtime::KernelInstance {
  public:
-  CompositeInstance(const Mma90Composite& op, const Mma90Record& record, CUfunction function)
-      : op_(op), launcher_(record, function) {}
+  CompositeInstance(const Mma90Composite& op, const Mma90Record& record, CUfunction function, CUfunction apart)
+      : op_(op), isApart_(apart != nullptr), launcher_(record, function, apart) {}
   size_t configure(const runtime::Shapes& shapes) override {
     if (const auto refusal = op_.shapesRefusal(shapes); !refusal.empty())
       throw Unsupported("cuda.mma90_composite: {}", refusal);
     const auto product = op_.productOf(shapes);
     launcher_.configure(product.shapes(), {});
     inputs_.resize(product.inputs.size());
-    return 0;
+    const auto& x = shapes.inputs[0];
+    return isApart_ && op_.norm ? static_cast<size_t>(x.dims.count() * bits(x.dtype) / 8) : 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
     inputs_[0] = arguments.inputs[0];
@@ -25,11 +26,14 @@ class CompositeInstance final : public runtime::KernelInstance {
     product.inputs = inputs_.data();
     if (op_.norm) launcher_.normalize(arguments.inputs[1], inputs_[1], op_.keeps ? arguments.outputs[1] : nullptr);
     if (op_.measures) launcher_.measure(arguments.outputs[1]);
+    if (isApart_ && op_.norm) inputs_[0] = launcher_.normalizeApart(product);
     launcher_.launch(product);
+    if (isApart_ && op_.measures) launcher_.measureApart(product);
   }
 
  private:
   const Mma90Composite& op_;
+  const bool isApart_;  // what is no product
   Mma90Launcher launcher_;
   std::vector<void*> inputs_;
 };
@@ -39,13 +43,16 @@ Mma90Composite operatorOf(const plan::KernelRecord& record) { return Mma90Compos
 class CompositeKernel final : public Mma90Kernel {
  public:
   explicit CompositeKernel(const runtime::KernelLoad& load)
-      : Mma90Kernel({operatorOf(load.record), load.record}, load), op_(operatorOf(load.record)) {}
+      : Mma90Kernel({operatorOf(load.record), load.record}, load), op_(operatorOf(load.record)) {
+    if (record_.shape.isPersistent()) apart_ = module_.function("tenon_mma90_apart");
+  }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<CompositeInstance>(op_, record_, function_);
+    return std::make_unique<CompositeInstance>(op_, record_, function_, apart_);
   }
 
  private:
   const Mma90Composite op_;
+  CUfunction apart_ = nullptr;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
     const Mma90Composite op(problem.op);
     const auto product = op.productOf(operands.shapes);
     std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90Candidates(product.shapes(), op.weightsOf(product), problem, op.keeps)) {
+    for (const auto& shape : mma90AllCandidates(product.shapes(), op.weightsOf(product), problem, op.keeps)) {
       result.push_back(compile::rowMajor(name(), problem));
       result.back().variant = shape.text();
     }

@@ -101,7 +101,8 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
     const int64_t tilesOfRows = (rows + shape.rows - 1) / shape.rows;
     checkUser(tilesOfRows <= kMma90MostTiles, "a product by warpgroups: {} rows in tiles of {} exceed the grid", rows,
               shape.rows);
-    tilesOfColumns_ = static_cast<unsigned>((w.tiles() + shape.columnGroups - 1) / shape.columnGroups);
+    const int64_t across = shape.columnGroups * (shape.hasWholeRows() ? shape.parts : 1);
+    tilesOfColumns_ = static_cast<unsigned>((w.tiles() + across - 1) / across);
     tilesOfRows_ = static_cast<unsigned>(tilesOfRows);
   }
   alignment_.assign(1, elementsAtOnce() * static_cast<size_t>(bits(y.dtype) / 8));
@@ -111,7 +112,7 @@ void Mma90Launcher::configure(const runtime::Shapes& shapes, const std::optional
   }
   image_ = image;
   mapped_ = nullptr;
-  mappedY_ = mappedSum_ = nullptr;
+  mappedY_ = mappedSum_ = mappedMore_ = nullptr;
   if (!image) return;
   auto& window = p.window;
   window = windowOf(*image, w);
@@ -163,6 +164,10 @@ void Mma90Launcher::launch(const runtime::LaunchArguments& arguments) {
     if (mappedMore_ != moreX_) mapRows(p.more, moreX_, moreImage_, *record_.more);
     mappedMore_ = moreX_;
   }
+  if (kept_ != nullptr) {
+    if (mappedMore_ != kept_) mapPieces(p.more, kept_, record_.types.outputs[0]);
+    mappedMore_ = kept_;
+  }
   if (record_.carries()) {
     if (mappedY_ != p.data[0]) mapPieces(p.y, p.data[0], record_.types.outputs[0]);
     mappedY_ = p.data[0];
@@ -200,6 +205,34 @@ void Mma90Launcher::measure(void* moments) {
   parameters_.moments = static_cast<float*>(moments);
 }
 
+void* Mma90Launcher::normalizeApart(const runtime::LaunchArguments& arguments) {
+  auto& p = parameters_;
+  checkUser(isAligned(arguments.inputs[0], kPackBytes),
+            "a product by warpgroups: rows that are normalized are not aligned to {} bytes", kPackBytes);
+  p.norm.x = arguments.inputs[0];
+  p.plain = arguments.workspace;
+  launchApart(arguments.stream);
+  return p.plain;
+}
+
+void Mma90Launcher::measureApart(const runtime::LaunchArguments& arguments) { launchApart(arguments.stream); }
+
+void Mma90Launcher::launchApart(void* stream) {
+  constexpr unsigned kThreads = 256, kRows = kThreads / 32;
+  const auto rows = static_cast<unsigned>(parameters_.rows);
+  if (rows != 0) launchGrid(apart_, (rows + kRows - 1) / kRows, 1, 1, kThreads, &parameters_, stream);
+}
+
+void Mma90Launcher::endRows(const void* scale, const void* shift, void* kept) {
+  checkUser(isAligned(kept, kPackBytes), "a product by warpgroups: rows are not aligned to {} bytes", kPackBytes);
+  auto& p = parameters_;
+  p.scale = scale;
+  p.shift = shift;
+  kept_ = kept;
+  p.norm.part = 1.f / static_cast<float>(record_.weights.columns);
+  p.norm.epsilon = static_cast<float>(record_.ends->epsilon);
+}
+
 void Mma90Launcher::mapRows(TileMap& map, const void* from, const std::optional<Mma90Image>& rowsImage,
                             const Mma90Weights& weights) const {
   CUtensorMap made;
@@ -208,8 +241,7 @@ void Mma90Launcher::mapRows(TileMap& map, const void* from, const std::optional<
   const auto inner = static_cast<cuuint64_t>(weights.inner * weights.groups);
   const auto rowBytes = inner * static_cast<cuuint64_t>(weights.bytes);
   const auto ofStep = narrow(weights.ofStep());
-  const auto rows =
-      narrow(record_.shape.isPersistent() ? record_.shape.rows / record_.shape.parts : record_.shape.rows);
+  const auto rows = narrow(record_.shape.copiedRows());
   if (rowsImage) {
     const auto& image = *rowsImage;
     const auto height = static_cast<cuuint64_t>(image.height);

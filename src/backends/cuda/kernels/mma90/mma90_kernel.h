@@ -38,7 +38,9 @@ bool mma90MayOmit(const Mma90Image& image, const Mma90Weights& weights, const Mm
 
 class Mma90Launcher {
  public:
-  Mma90Launcher(const Mma90Record& record, CUfunction function) : record_(record), function_(function) {}
+  // `apart`: what normalizes rows of x in front of a product of many tiles, or measures those of y behind it.
+  Mma90Launcher(const Mma90Record& record, CUfunction function, CUfunction apart = nullptr)
+      : record_(record), function_(function), apart_(apart) {}
   // Shapes of the product; where rows are windows, those of `image`.
   void configure(const runtime::Shapes& shapes, const std::optional<Mma90Image>& image);
   void launch(const runtime::LaunchArguments& arguments);
@@ -46,17 +48,24 @@ class Mma90Launcher {
   // where nobody wants them; where the moments of the result go.
   void normalize(const void* moments, const void* weights, void* kept);
   void measure(void* moments);
+  // Launches of their own: of rows that normalize() told of, into the workspace, which is returned; of the result that
+  // launch() computes, behind it.
+  void* normalizeApart(const runtime::LaunchArguments& arguments);
+  void measureApart(const runtime::LaunchArguments& arguments);
+  // Before the launch: of the normalization of the result's rows, by column; where what it reads goes, or null.
+  void endRows(const void* scale, const void* shift, void* kept);
   // Behind configure(), of a product that is added: its rows of so many elements; before the launch: where they are.
   void configureMore(const std::optional<Mma90Image>& image, int64_t inner);
   void addMore(const void* x) { moreX_ = x; }
 
  private:
   size_t elementsAtOnce() const { return static_cast<size_t>(record_.weights.columnsAtOnce()); }
+  void launchApart(void* stream);
   void mapRows(TileMap& map, const void* x, const std::optional<Mma90Image>& image, const Mma90Weights& weights) const;
   void mapPieces(TileMap& map, const void* y, DataType type) const;  // of what is like y
 
   const Mma90Record& record_;
-  CUfunction function_;
+  CUfunction function_, apart_;
   unsigned tilesOfColumns_ = 0, tilesOfRows_ = 0;
   std::vector<size_t> alignment_;  // of the result and the epilogue's inputs
   std::optional<Mma90Image> image_;
@@ -66,6 +75,7 @@ class Mma90Launcher {
   const void* mappedMore_ = nullptr;
   const void* mappedY_ = nullptr;
   const void* mappedSum_ = nullptr;
+  const void* kept_ = nullptr;  // what was normalized goes there
   DeviceTable turns_;
   Mma90Parameters parameters_;
 };

@@ -62,13 +62,13 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
 }
 
 std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90Weights weights,
-                                           const compile::Problem& problem) {
+                                           const compile::Problem& problem, bool keeps) {
   constexpr size_t kMost = 5, kMostMore = 7;
   weights.isExact = weights.bytes == 4 && !problem.tf32;
-  auto result = mma90Candidates(shapes, weights, problem);
+  auto result = mma90Candidates(shapes, weights, problem, keeps);
   if (!switchedOn("TENON_CUDA_PERSISTENT_PRODUCTS", true)) return result;
   const int64_t rows = shapes.outputs[0].dims.count() / weights.columns;
-  const auto persistent = mma90PersistentShapes(rows, weights, problem.more == 0 ? kMost : kMostMore);
+  const auto persistent = mma90PersistentShapes(rows, weights, problem.more == 0 ? kMost : kMostMore, keeps);
   // Of 76 products that have these, four of the others missed no faster one (H200; resnet50 and mobilenet_v3_large at
   // batch 128, swin_t at 32: 0.02 % in the mean, as with 16 of them); of 17 that have none the eighth and later ones
   // won five.

@@ -92,6 +92,9 @@ struct Mma90Parameters {
   TileMap more;
   Mma90Window moreWindow;
   Mma90Depth depth;
+  // Where whole rows of y are normalized: by column, of the type of x; `more` is then boxes of what was normalized.
+  const void *scale = nullptr, *shift = nullptr;
+  void* plain = nullptr;  // rows of x, normalized by a launch in front, neither scaled nor shifted
 };
 
 }  // namespace tenon::backends::cuda

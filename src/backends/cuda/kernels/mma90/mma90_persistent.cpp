@@ -46,8 +46,8 @@ Mma90Order Mma90Shape::order(int64_t productRows, int64_t tilesOfColumns) const 
   return order;
 }
 
-std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most) {
-  if (weights.groups > 1 || weights.scaled || weights.isExact || rows >= int64_t{1} << 30) return {};
+std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps) {
+  if (weights.groups > 1 || weights.isExact || rows >= int64_t{1} << 30) return {};
   struct Form {
     Schedule schedule;
     int64_t runs, mostRows, parts;
@@ -67,6 +67,8 @@ std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& 
     for (int64_t height = 96; height <= form.mostRows; height += kStepOfRows) {
       Mma90Shape shape{height, form.runs, 1, form.parts, 1};
       shape.schedule = form.schedule;
+      shape.normalizes = weights.scaled;
+      shape.keeps = keeps;
       const int64_t left = kMma90MostShared - kMma90HeadBytes - kMma90EndingBytes;
       shape.stages = std::min<int64_t>(left / shape.stageBytes(), kMma90MostStages);
       if (!shape.refusal(weights.steps()).empty() || divided(rows, height) > kMma90MostTiles) continue;
@@ -87,9 +89,11 @@ std::vector<Mma90Shape> mma90PersistentShapes(int64_t rows, const Mma90Weights& 
   return result;
 }
 
-bool Mma90Record::carries() const {
+bool Mma90Record::carries() const { return (shape.isPersistent() || shape.hasWholeRows()) && mayCarry(); }
+
+bool Mma90Record::mayCarry() const {
   const auto first = kinds.find('w');
-  return shape.isPersistent() && bits(types.outputs[0]) == 16 && weights.columns % kPack == 0 &&
+  return bits(types.outputs[0]) == 16 && weights.columns % kPack == 0 &&
          (first == std::string::npos || (kinds.find('w', first + 1) == std::string::npos &&
                                          isFloating(types.inputs[first + 2]) && bits(types.inputs[first + 2]) == 16));
 }
@@ -114,6 +118,14 @@ Code Mma90Record::persistentCode() const {
                     : kind == 'w' ? ".at(i)"
                                   : ".at(j)");
   }
+  if (norm) {  // the columns' numbers of rows that are normalized, but neither scaled nor shifted
+    columnMembers += " Kept<float, kWidth> unit, shift;";
+    columnLoads += fmt::format(
+        "    const float* const numbers = p.norm.columns + column / {0} * {1} + column % {0};\n"
+        "    to.unit.load(numbers);\n    to.shift.load(numbers + {2});\n",
+        kMma90Columns, kMma90ColumnNumbers, 2 * kMma90Columns);
+    values += "  x0 = fmaf(x0, fixed.unit.at(j), fixed.shift.at(j));\n";
+  }
   std::string result;
   const auto statements = scalarStatements(op.epilogue, inputs, result);
   const std::string member = "  template <int kWidth>\n  __device__ __forceinline__ static";
@@ -121,7 +133,9 @@ Code Mma90Record::persistentCode() const {
       fmt::format("#include \"warp_group.cuh\"\ntypedef {} X;\ntypedef float A;\nconstexpr bool kInParts = false;\n",
                   cudaName(types.inputs[0]));
   text += mma90ProductText(shape.rows, types.inputs[0]);
-  text += fmt::format("#include \"mma90_{}.cuh\"\n\n", carries() ? "carried" : "passed");
+  text += fmt::format("#include \"mma90_{}.cuh\"\n\n", shape.hasWholeRows() ? "rows"
+                                                       : carries()          ? "carried"
+                                                                            : "passed");
   text += fmt::format(
       "typedef {} Y;\nstruct Finish {{\n  template <int kWidth>\n  struct Inputs {{{} }};\n"
       "  template <int kWidth>\n  struct ColumnInputs {{{} }};\n",
@@ -138,12 +152,22 @@ Code Mma90Record::persistentCode() const {
       "  template <typename From, typename Fixed>\n  __device__ __forceinline__ static float compute("
       "float x0, const From& from, int i, const Fixed& fixed, int j) {\n";
   text += fmt::format("{}{}  return as<float>({});\n  }}\n}};\n\n", values, statements, result);
-  text += fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
-                      shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2,
-                      weights.columnsAtOnce(), windowAxes(), shape.omits, moreText(), carries() ? "Carried" : "Passed");
+  if (ends) {
+    text += fmt::format("typedef Mma90WholeRows<{}, {}, {}, {}, {}, Y, Finish> Product;\n", shape.rows,
+                        shape.columnGroups, shape.parts, ends->centered, ends->keepSum);
+  } else {
+    text +=
+        fmt::format("typedef Mma90Persistent<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}> Product;\n", shape.rows,
+                    shape.columnGroups, shape.schedule == Schedule::kInTurns, shape.parts == 2, weights.columnsAtOnce(),
+                    windowAxes(), shape.omits, moreText(), carries() ? "Carried" : "Passed");
+  }
   text +=
       fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, 1), tenon_mma90, Mma90Parameters) {{\n", shape.threads());
-  return {"", {}, text + "  Product::run(p);\n}\n"};
+  text += "  Product::run(p);\n}\n";
+  if (norm || measures) text += "#include \"mma90_apart.cuh\"\nKERNEL(tenon_mma90_apart, Mma90Parameters) {\n";
+  if (norm) text += fmt::format("  Mma90Apart::normalize<{}, {}>(p);\n}}\n", norm->centered, keeps);
+  if (measures) text += "  Mma90Apart::measure<Y>(p);\n}\n";
+  return {"", {}, text};
 }
 
 }  // namespace tenon::backends::cuda

@@ -99,7 +99,7 @@ std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weight
 }
 
 Code Mma90Record::code() const {
-  if (shape.isPersistent()) return persistentCode();
+  if (shape.isPersistent() || shape.hasWholeRows()) return persistentCode();
   std::vector<DataType> inputs{ops::accumulatorType(types.inputs[0])};
   inputs.insert(inputs.end(), types.inputs.begin() + 2, types.inputs.end());
   std::string members, columnMembers, loads, columnLoads, values;

@@ -28,17 +28,10 @@ struct Costs {
 constexpr Costs kOfMatrices{2550, 785, 1370, 0.79, 54, 71, 0.45, 1.2, 2070, 45, 386, 19, 2000, 30, 17};
 constexpr Costs kOfWindows{2200, 500, 0, 0, 50, 125, 1.2, 0, 0, 20, 1200, 24, 600, 32, 1e9};
 
-// Blocks that run at once, as clusters of so many find place in groups of 16 or 18 multiprocessors.
-int64_t clustered(int64_t blocks) {
-  const int64_t all = multiprocessors();
-  if (blocks <= 2) return all / blocks * blocks;
-  return (blocks == 4 ? all * 10 / 11 : all * 4 / 5) / blocks * blocks;
-}
-
 double cyclesOf(const Mma90Shape& shape, int64_t rows, int64_t columns, int64_t steps, const Costs& costs) {
   const auto real = [](int64_t v) { return static_cast<double>(v); };
   const int64_t blocks = divided(columns, kMma90Columns * shape.columnGroups) * divided(rows, shape.rows) * shape.parts;
-  const int64_t atOnce = clustered(shape.parts);
+  const int64_t atOnce = mma90Clustered(shape.parts);
   const int64_t byMemory = sharedBytesOfMultiprocessor() / (shape.sharedBytes() + 1024);
   const int64_t byRegisters = registersOfMultiprocessor() / (shape.registers() * shape.threads());
   const int64_t resident = std::max<int64_t>(std::min(byMemory, byRegisters), 1);
@@ -84,6 +77,12 @@ bool hasRoom(const Mma90Shape& shape, const Mma90Weights& weights) {
 }
 
 }  // namespace
+
+int64_t mma90Clustered(int64_t blocks) {
+  const int64_t all = multiprocessors();
+  if (blocks <= 2) return all / blocks * blocks;
+  return (blocks == 4 ? all * 10 / 11 : all * 4 / 5) / blocks * blocks;
+}
 
 std::vector<Mma90Shape> mma90Shapes(int64_t rows, const Mma90Weights& weights, size_t most, bool keeps) {
   const int64_t steps = weights.steps();
