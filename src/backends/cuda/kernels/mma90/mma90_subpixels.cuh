@@ -1,0 +1,30 @@
+// Deconvolutions as products: w has a column for each channel of each pixel of a cell, which a place of x makes alone,
+// with its neighbours as windows. Cells lie side by side, the result begins and ends within one.
+#pragma once
+
+#include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "prelude.cuh"
+
+// Where the element of a place and a column stands in y, or -1 where it is cut off.
+template <int kAxes>
+__device__ __forceinline__ i64 subpixelOffset(const Mma90Subpixels& s, unsigned place, unsigned column) {
+  const unsigned pixel = column / s.channels;
+  const unsigned line = pixel / s.across;
+  const unsigned row = place / s.row;
+  const unsigned plane = row / s.plane;
+  const int x = (int)((place - row * s.row.divisor) * s.cell[1] + pixel - line * s.across.divisor) - s.before[1];
+  unsigned lineOfPlane = line;
+  unsigned image = plane;
+  int z = 0;
+  if (kAxes == 3) {
+    const unsigned planeOfCell = line / s.down;
+    lineOfPlane -= planeOfCell * s.down.divisor;
+    image = plane / s.image;
+    z = (int)((plane - image * s.image.divisor) * s.cell[2] + planeOfCell) - s.before[2];
+    if (z < 0 || z >= s.extent[2]) return -1;
+  }
+  const int y = (int)((row - plane * s.plane.divisor) * s.cell[0] + lineOfPlane) - s.before[0];
+  if (x < 0 || x >= s.extent[1] || y < 0 || y >= s.extent[0]) return -1;
+  const i64 at = (((i64)image * s.extent[2] + z) * s.extent[0] + y) * s.extent[1] + x;
+  return at * s.channels.divisor + (column - pixel * s.channels.divisor);
+}
