@@ -75,18 +75,23 @@ std::string mma90Kinds(const runtime::Shapes& shapes);
 
 struct Mma90Weights;
 
-// Of deconvolutions, along H, W and D: the pixels that a place of x makes, and the taps of the kernel, which are as
-// many times more as windows of x have places.
+// Along H, W and D: the pixels that a window of x makes, and the taps of the kernel. Of deconvolutions these are as
+// many times more as windows of x have places; of convolutions a window has what all of the pixels read.
 struct Mma90Cells {
   int64_t cell[3] = {1, 1, 1};
   int64_t kernel[3] = {1, 1, 1};
 
   int64_t pixels() const { return cell[0] * cell[1] * cell[2]; }
-  int64_t taps(int axis) const { return (kernel[axis] + cell[axis] - 1) / cell[axis]; }
+  bool gathers = false;  // of a convolution
+  int64_t taps(int axis) const {
+    const int64_t reach = kernel[axis] + cell[axis] - 1;
+    return gathers ? reach : reach / cell[axis];
+  }
   std::string text() const;  // as read() takes it, behind "^"
   static Mma90Cells read(TextReader& in);
   bool fits(const Mma90Weights& weights) const;
-  // Of the kernel [inner,channels,taps] as windows have it, [cell,channels,inner,taps], zeros where it has no tap.
+  // Of the kernel [inner,channels,taps], of convolutions [channels,inner,taps], as windows have it,
+  // [cell,channels,inner,taps], zeros where it has no tap.
   template <typename T>
   std::vector<T> spread(const T* w, const Mma90Weights& weights) const;
 };
@@ -105,7 +110,7 @@ struct Mma90Weights {
   int64_t moreSteps = 0;    // of another product that is added, behind these
   bool moreIsWhole = true;  // isWhole() of that one
   bool isExact = false;     // elements of 4 bytes as two TF32 numbers: tiles of the first, of the second behind each
-  std::optional<Mma90Cells> subpixels;  // of a deconvolution: columns are channels of a cell's pixels
+  std::optional<Mma90Cells> subpixels;  // columns are channels of a cell's pixels
 
   // Of the product, w as [inner,columns].
   static Mma90Weights of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled);
@@ -182,7 +187,8 @@ struct Mma90Composite {
 };
 
 // Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..";
-// taps of volumes are followed by d, what deconvolutions have beside these by "^" and their cells and kernel.
+// taps of volumes are followed by d, where columns are of several pixels these are followed by "^" and their cells and
+// kernel.
 struct Mma90Record {
   ops::MatMul op;
   std::optional<ops::NormalizeRows> norm;  // of the rows of x

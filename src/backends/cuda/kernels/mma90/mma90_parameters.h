@@ -55,11 +55,12 @@ struct Mma90Norm {
   float epsilon = 0;
 };
 
-// Of deconvolutions: each place of x makes a cell of pixels, whose channels are columns; see mma90_subpixels.cuh.
+// Where each window of x makes a cell of pixels, whose channels are columns; see mma90_subpixels.cuh.
 struct Mma90Subpixels {
   Divider channels;                                      // of a pixel
   Divider across, down;                                  // pixels of a cell side by side, and one below the other
   Divider row, plane, image;                             // places in a row, rows of these and of volumes planes
+  int32_t isPlanar = 0;                                  // y is planes, else channels-last
   int32_t cell[3] = {}, before[3] = {}, extent[3] = {};  // along H, W and D; before: pixels in front of the result's
 };
 

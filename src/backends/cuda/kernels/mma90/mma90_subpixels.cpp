@@ -14,11 +14,13 @@ constexpr int64_t kMostExtent = 4096;
 }  // namespace
 
 std::string Mma90Cells::text() const {
-  return fmt::format("^{},{},{},{},{},{}", cell[0], cell[1], cell[2], kernel[0], kernel[1], kernel[2]);
+  return fmt::format("^{}{},{},{},{},{},{}", gathers ? "g" : "", cell[0], cell[1], cell[2], kernel[0], kernel[1],
+                     kernel[2]);
 }
 
 Mma90Cells Mma90Cells::read(TextReader& in) {
   Mma90Cells cells;
+  cells.gathers = in.accept("g");
   bool isFirst = true;
   for (auto* values : {cells.cell, cells.kernel}) {
     for (int i = 0; i < 3; ++i, isFirst = false) {
@@ -58,20 +60,21 @@ std::vector<T> Mma90Cells::spread(const T* w, const Mma90Weights& weights) const
       for (int64_t y = 0; y < cell[0]; ++y)
         for (int64_t x = 0; x < cell[1]; ++x) visit(z, y, x);
   };
-  // Windows begin where the last taps of the kernel meet x.
+  // Of deconvolutions windows begin where the last taps of the kernel meet x.
   const auto tapOf = [&](int axis, int64_t pixel, int64_t place) {
-    return pixel + cell[axis] * (taps(axis) - 1 - place);
+    return gathers ? place - pixel : pixel + cell[axis] * (taps(axis) - 1 - place);
   };
   eachPixel([&](int64_t pz, int64_t py, int64_t px) {
     for (int64_t k = 0; k < channels; ++k) {
       for (int64_t c = 0; c < weights.inner; ++c) {
-        const T* const from = w + (c * channels + k) * kernel[2] * kernel[0] * kernel[1];
+        const T* const from =
+            w + (gathers ? k * weights.inner + c : c * channels + k) * kernel[2] * kernel[0] * kernel[1];
         for (int64_t z = 0; z < taps(2); ++z) {
           for (int64_t y = 0; y < taps(0); ++y) {
             for (int64_t x = 0; x < taps(1); ++x, ++to) {
               const int64_t tz = tapOf(2, pz, z), ty = tapOf(0, py, y), tx = tapOf(1, px, x);
-              if (tz < kernel[2] && ty < kernel[0] && tx < kernel[1])
-                *to = from[(tz * kernel[0] + ty) * kernel[1] + tx];
+              const bool isTap = tz >= 0 && ty >= 0 && tx >= 0 && tz < kernel[2] && ty < kernel[0] && tx < kernel[1];
+              if (isTap) *to = from[(tz * kernel[0] + ty) * kernel[1] + tx];
             }
           }
         }

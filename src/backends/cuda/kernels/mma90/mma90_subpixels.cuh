@@ -1,5 +1,5 @@
-// Deconvolutions as products: w has a column for each channel of each pixel of a cell, which a place of x makes alone,
-// with its neighbours as windows. Cells lie side by side, the result begins and ends within one.
+// Deconvolutions, and convolutions to few channels, as products: w has a column for each channel of each pixel of a
+// cell, which one window of x makes. Cells lie side by side, the result may begin and end within one.
 #pragma once
 
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
@@ -25,6 +25,8 @@ __device__ __forceinline__ i64 subpixelOffset(const Mma90Subpixels& s, unsigned 
   }
   const int y = (int)((row - plane * s.plane.divisor) * s.cell[0] + lineOfPlane) - s.before[0];
   if (x < 0 || x >= s.extent[1] || y < 0 || y >= s.extent[0]) return -1;
-  const i64 at = (((i64)image * s.extent[2] + z) * s.extent[0] + y) * s.extent[1] + x;
-  return at * s.channels.divisor + (column - pixel * s.channels.divisor);
+  const unsigned channel = column - pixel * s.channels.divisor;
+  const i64 whole = s.isPlanar ? (i64)image * s.channels.divisor + channel : image;
+  const i64 at = ((whole * s.extent[2] + z) * s.extent[0] + y) * s.extent[1] + x;
+  return s.isPlanar ? at : at * s.channels.divisor + channel;
 }

@@ -1,6 +1,10 @@
-// Deconvolutions as products by warpgroups: kernels that are as large as their strides, larger, and no multiple of
-// them; results that begin and end within a cell; epilogues; volumes; and what is refused.
-#include "backends/cuda/kernels/mma90/mma90_deconvolution.h"
+// Deconvolutions and convolutions to few channels as products of cells by warpgroups: kernels that are as large as
+// their strides, larger, and no multiple of them; results that begin and end within a cell; epilogues; volumes; and
+// what is refused.
+#include "backends/cuda/kernels/mma90/mma90_cells.h"
+
+#include <cstring>
+#include <set>
 
 #include "compile/assignment.h"
 #include "cuda/forced_shape.h"
@@ -116,6 +120,57 @@ TEST_F(OnGpu, ProductsOfDeconvolutionsWithOpenExtents) {
   }
 }
 
+// Convolutions to few channels in candidates of both formats of the result, which may end within a cell.
+TEST_F(OnGpu, ProductsOfCellsOfConvolutionsByWarpgroups) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  const Variable on("TENON_CUDA_WARPGROUPS", "1");
+  struct Case {
+    const char *x, *w, *y, *attributes, *type;
+    double most;
+  };
+  for (const auto& c :
+       {Case{"2,40,9,7", "3,40,3,3", "2,3,9,7", "prePadding=[1,1] postPadding=[1,1]", "f16", 1.5e-3},
+        Case{"1,72,9,11", "1,72,5,4", "1,1,7,8", "prePadding=[1,0] postPadding=[1,0]", "f16", 1.5e-3},
+        Case{"1,64,5,6", "8,64,3,3", "1,8,5,6", "prePadding=[1,1] postPadding=[1,1]", "f16", 1.5e-3},
+        Case{"1,64,5,6", "16,64,2,2", "1,16,4,5", "", "bf16", 1.2e-2},
+        Case{"2,64,37,1", "1,64,7,1", "2,1,37,1", "prePadding=[3,0] postPadding=[3,0]", "f16", 1.5e-3},
+        Case{"1,40,3,5,6", "2,40,3,3,3", "1,2,3,5,6", "prePadding=[1,1,1] postPadding=[1,1,1]", "f16", 1.5e-3},
+        Case{"1,40,9,7", "3,40,3,3", "1,3,7,5", "", "f32", 2e-6}}) {
+    const auto graph =
+        graph::parse(fmt::format(R"g(graph "few" {{
+  input %x : {0}[{1}]
+  const %w : {0}[{2}] = random(5)
+  const %b : {0}[{3}{6}] = random(6)
+  %y : {0}[{4}] = convolution{{epilogue="add(x0,x1);tanh(t0)" {5}}}(%x, %w, %b) "n"
+  output %y
+}})g",
+                                 c.type, c.x, c.w, std::string(c.w).substr(0, std::string(c.w).find(',')), c.y,
+                                 c.attributes, std::count(c.x, c.x + std::strlen(c.x), ',') == 4 ? ",1,1,1" : ",1,1"));
+    std::vector<HostTensor> inputs;
+    const auto& type = graph.value(graph.inputs()[0]).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), 3));
+    const auto expected = graph::evaluate(graph, views(inputs));
+    size_t count = 1;
+    std::set<Layout> layouts;
+    for (size_t turn = 0; turn < count; ++turn) {
+      compile::BuildOptions options;
+      options.optimizationLevel = 0;
+      options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+        if (node.op.name() != "convolution") return candidates;
+        std::erase_if(candidates, [](const auto& one) { return one.tactic != "cuda.mma90_cell_convolution"; });
+        count = candidates.size();
+        if (turn < count) candidates = {candidates[turn]};
+        if (turn < count) layouts.insert(candidates[0].outputs[0]);
+        return candidates;
+      };
+      const auto run = runOnGpu(graph, inputs, options);
+      EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), c.most) << c.w << " " << turn;
+    }
+    EXPECT_EQ(layouts.size(), std::string(c.w).starts_with("8,") || std::string(c.w).starts_with("16,") ? 1U : 2U)
+        << c.w;
+  }
+}
+
 std::string refusalOf(const Deconvolved& d) {
   const auto graph = graphOf(d);
   const auto& node = graph.node(graph.order().back());
@@ -128,7 +183,7 @@ std::string refusalOf(const Deconvolved& d) {
   }
   const auto& type = graph.value(node.outputs[0]).type;
   const std::vector<runtime::TensorShape> outputs{{type.dtype, evaluate(type.shape, {}), Layout::kChannelsLast}};
-  return backends::cuda::Mma90Deconvolution(op, {inputs, outputs, nullptr}).refusal;
+  return backends::cuda::Mma90CellProduct(op, {inputs, outputs, nullptr}).refusal;
 }
 
 TEST(Mma90, RefusesDeconvolutionsWithoutCells) {
