@@ -1,6 +1,5 @@
-// Deconvolutions and convolutions to few channels as products of cells by warpgroups: kernels that are as large as
-// their strides, larger, and no multiple of them; results that begin and end within a cell; epilogues; volumes; and
-// what is refused.
+// Products of cells by warpgroups. Deconvolutions: kernels that are as large as their strides, larger, and no multiple
+// of them; results that begin and end within a cell; epilogues; volumes; what is refused. Convolutions to few channels.
 #include "backends/cuda/kernels/mma90/mma90_cells.h"
 
 #include <cstring>
