@@ -39,6 +39,7 @@ constexpr Pass kPipeline[] = {
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
     {PASS(points_to_matmul), When::kAlways, On::kGpu},    // likewise
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
+    {PASS(scatter_boxes), When::kAlways, On::kAll},       // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers

@@ -25,7 +25,7 @@ inline ShapeError errorsOfShape(const graph::Graph& graph, const std::string& sh
   bool offered = false;
   options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
     const auto kind = node.op.name();
-    if (kind != "matmul" && kind != "convolution" && kind != "composite") return candidates;
+    if (kind != "matmul" && kind != "convolution" && kind != "deconvolution" && kind != "composite") return candidates;
     std::erase_if(candidates,
                   [](const auto& candidate) { return candidate.tactic.find("cuda.mma90_") == std::string::npos; });
     if (candidates.empty()) return candidates;

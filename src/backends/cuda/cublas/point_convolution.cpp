@@ -16,8 +16,15 @@ bool isPoint(const ops::Convolution& op, const Dims& w) {
          std::all_of(op.postPadding.begin(), op.postPadding.end(), zero);
 }
 
-// An input of the epilogue as vector, scalar or matrix; rank 0 where it is none.
-Dims asMatrix(const runtime::TensorShape& extra, const Dims& y) {
+}  // namespace
+
+ops::MatMul productOf(const ops::Convolution& op) { return {false, true, dnn::windowOp(op).wholeEpilogue()}; }
+
+bool PointConvolution::isMatrix(const ops::Convolution& op, const runtime::Shapes& shapes) {
+  return isPoint(op, shapes.inputs[1].dims);
+}
+
+Dims PointConvolution::asMatrix(const runtime::TensorShape& extra, const Dims& y) {
   const auto& dims = extra.dims;
   const int64_t places = y[0] * y.count(2, y.rank);
   if (dims.count() == 1) return {1};
@@ -26,14 +33,6 @@ Dims asMatrix(const runtime::TensorShape& extra, const Dims& y) {
   if (dims[channelAxis] == y[1] && dims.count() == y[1]) return {y[1]};
   const bool inPlace = extra.layout == Layout::kChannelsLast || places == y[0];
   return dims == y && inPlace ? Dims{places, y[1]} : Dims{};
-}
-
-}  // namespace
-
-ops::MatMul productOf(const ops::Convolution& op) { return {false, true, dnn::windowOp(op).wholeEpilogue()}; }
-
-bool PointConvolution::isMatrix(const ops::Convolution& op, const runtime::Shapes& shapes) {
-  return isPoint(op, shapes.inputs[1].dims);
 }
 
 PointConvolution::PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes, Windows windows)

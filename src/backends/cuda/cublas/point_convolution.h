@@ -22,6 +22,8 @@ struct PointConvolution {
   PointConvolution(const ops::Convolution& op, const runtime::Shapes& shapes, Windows windows = Windows::kPoints);
   // Whether places are those of x.
   static bool isMatrix(const ops::Convolution& op, const runtime::Shapes& shapes);
+  // An input of the epilogue of a result y as a vector, a scalar or a matrix; rank 0 where it is none.
+  static Dims asMatrix(const runtime::TensorShape& extra, const Dims& y);
   runtime::Shapes shapes(const SymbolValues* symbols) const { return {inputs, outputs, symbols}; }
 };
 

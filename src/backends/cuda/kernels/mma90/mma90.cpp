@@ -167,6 +167,7 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes) {
 std::string Mma90Weights::recipe() const {
   auto order = taps != 0 ? fmt::format(" taps {}", taps) : std::string(transposed ? " transposed" : "");
   if (groups > 1) order += fmt::format(" groups {}", groups);
+  if (subpixels) order += subpixels->text();
   return fmt::format("mma90 {},{}{}{}{}", columns, inner, order,
                      isExact      ? " tf32 and rest"
                      : bytes == 4 ? " tf32"
@@ -189,7 +190,7 @@ int64_t Mma90Weights::together() const {
 
 int64_t Mma90Weights::columnsAtOnce() const {
   constexpr int64_t kAtOnce = 8;
-  return columns % kAtOnce == 0 && partColumns() % kAtOnce == 0 ? kAtOnce : 1;
+  return channels() % kAtOnce == 0 && partColumns() % kAtOnce == 0 ? kAtOnce : 1;
 }
 
 size_t Mma90Weights::packedBytes() const {
@@ -258,6 +259,12 @@ void packElements(const Mma90Weights& weights, const T* w, T* to) {
 }  // namespace
 
 void Mma90Weights::pack(const void* w, void* to) const {
+  if (subpixels) {
+    auto windows = *this;
+    windows.subpixels.reset();
+    if (bytes == 4) return windows.pack(subpixels->spread(static_cast<const uint32_t*>(w), *this).data(), to);
+    return windows.pack(subpixels->spread(static_cast<const uint16_t*>(w), *this).data(), to);
+  }
   if (isExact) return packParts(static_cast<const uint32_t*>(w), static_cast<uint32_t*>(to));
   if (bytes == 4) packElements(*this, static_cast<const uint32_t*>(w), static_cast<uint32_t*>(to));
   else packElements(*this, static_cast<const uint16_t*>(w), static_cast<uint16_t*>(to));

@@ -15,6 +15,7 @@
 #include "mma90_norm.cuh"
 #include "mma90_parts.cuh"
 #include "mma90_products.cuh"
+#include "mma90_subpixels.cuh"
 #include "mma90_windows.cuh"
 #include "scalar.cuh"
 #include "warp_group.cuh"
@@ -24,9 +25,11 @@
 // 8 up to 256. kColumnGroups: warpgroups with 64 columns each. kInnerGroups: that share the inner extent: the steps of
 // each stage, or else its stages. kBlocksOfCluster: which share it too. kStepsOfStage: its steps. kWidthOfUnit: columns
 // that one thread finishes at once, 8 where rows of y are whole packs. kUnitsHeld: such units whose inputs a thread has
-// registers for while it multiplies. kMore: y = x w + x' w', the steps of x' behind those of x.
+// registers for while it multiplies. kMore: y = x w + x' w', the steps of x' behind those of x. kSubpixels: columns are
+// channels of several pixels of y.
 template <int kRowsOfTile, int kColumnGroups, int kInnerGroups, int kBlocksOfCluster, int kStepsOfStage, int kUnitsHeld,
-          int kWidthOfUnit, int kAxes, typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore>
+          int kWidthOfUnit, int kAxes, typename Y, typename Finish, typename Norm, bool kMeasures, Mma90More kMore,
+          bool kSubpixels>
 struct Mma90 {
   static const bool kWindows = kAxes != 0;
   static const int kRows = kRowsOfTile;
@@ -260,10 +263,12 @@ struct Mma90 {
   __device__ __forceinline__ static int rowOf(int unit) { return unit / (kColumns / kWidth); }
   __device__ __forceinline__ static int columnOf(int unit) { return unit % (kColumns / kWidth) * kWidth; }
   __device__ __forceinline__ static bool isInside(const Mma90Parameters& p, const Place& at, int unit) {
-    return at.firstRow + rowOf(unit) < p.rows && at.firstColumn + columnOf(unit) < at.endColumn;
+    const bool isTile = at.firstRow + rowOf(unit) < p.rows && at.firstColumn + columnOf(unit) < at.endColumn;
+    return isTile && (!kSubpixels || offsetOf(p, at, unit) >= 0);
   }
   __device__ __forceinline__ static i64 offsetOf(const Mma90Parameters& p, const Place& at, int unit) {
-    return (i64)(at.firstRow + rowOf(unit)) * p.columns + at.firstColumn + columnOf(unit);
+    const int row = at.firstRow + rowOf(unit), column = at.firstColumn + columnOf(unit);
+    return kSubpixels ? subpixelOffset<kAxes>(p.subpixels, row, column) : (i64)row * p.columns + column;
   }
 
   // What the block's groups have of a unit, together.
@@ -363,8 +368,10 @@ struct Mma90 {
   __device__ __forceinline__ static void consume(const Mma90Parameters& p, const Place& at) {
     afterPredecessor();
     ColumnInputs fixed;
-    const int column = at.firstColumn + columnOf(unitOf(at, 0));
-    if (column < at.endColumn) Finish::loadColumns(p, column, fixed);
+    int column = at.firstColumn + columnOf(unitOf(at, 0));
+    const bool isColumn = column < at.endColumn;
+    if (kSubpixels) column -= (int)((unsigned)column / p.subpixels.channels * p.subpixels.channels.divisor);
+    if (isColumn) Finish::loadColumns(p, column, fixed);
     Inputs held[kHeld];
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) load(p, at, i, held[i]);

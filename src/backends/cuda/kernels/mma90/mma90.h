@@ -9,6 +9,7 @@
 
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/mma90/mma90_parameters.h"
+#include "core/text.h"
 #include "ops/op/matmul.h"
 #include "ops/op/normalization.h"
 #include "ops/op/normalize_rows.h"
@@ -80,6 +81,29 @@ std::string mma90Refusal(const ops::MatMul& op, const runtime::Shapes& shapes);
 // How each input of the epilogue goes along with the result: 'w' as a whole, 'c' by column, 's' one number.
 std::string mma90Kinds(const runtime::Shapes& shapes);
 
+struct Mma90Weights;
+
+// Along H, W and D: the pixels that a window of x makes, and the taps of the kernel. Of deconvolutions these are as
+// many times more as windows of x have places; of convolutions a window has what all of the pixels read.
+struct Mma90Cells {
+  int64_t cell[3] = {1, 1, 1};
+  int64_t kernel[3] = {1, 1, 1};
+
+  int64_t pixels() const { return cell[0] * cell[1] * cell[2]; }
+  bool gathers = false;  // of a convolution
+  int64_t taps(int axis) const {
+    const int64_t reach = kernel[axis] + cell[axis] - 1;
+    return gathers ? reach : reach / cell[axis];
+  }
+  std::string text() const;  // as read() takes it, behind "^"
+  static Mma90Cells read(TextReader& in);
+  bool fits(const Mma90Weights& weights) const;
+  // Of the kernel [inner,channels,taps], of convolutions [channels,inner,taps], as windows have it,
+  // [cell,channels,inner,taps], zeros where it has no tap.
+  template <typename T>
+  std::vector<T> spread(const T* w, const Mma90Weights& weights) const;
+};
+
 // Constant weights: `columns` columns of y, `inner` elements (channels) of x, and as many for each tap of windows. Of
 // groups of columns each reads `inner` channels of its own: tiles hold several groups where these are narrow, with
 // zeros for the channels of the others (which infinities of those make NaN).
@@ -94,6 +118,7 @@ struct Mma90Weights {
   int64_t moreSteps = 0;    // of another product that is added, behind these
   bool moreIsWhole = true;  // isWhole() of that one
   bool isExact = false;     // elements of 4 bytes as two TF32 numbers: tiles of the first, of the second behind each
+  std::optional<Mma90Cells> subpixels;  // columns are channels of a cell's pixels
 
   // Of the product, w as [inner,columns].
   static Mma90Weights of(const runtime::Shapes& shapes, int64_t taps, int64_t groups, bool scaled);
@@ -117,6 +142,8 @@ struct Mma90Weights {
     moreIsWhole = more.isWhole();
   }
   int64_t count() const { return columns * inner * (taps == 0 ? 1 : taps); }
+  int64_t channels() const { return subpixels ? columns / subpixels->pixels() : columns; }  // of a pixel
+  int64_t sourceCount() const;  // of the elements that are packed
   std::string recipe() const;
   size_t packedBytes() const;
   // In the order of tiles: for each 64 columns, for each tap each step of the inner extent, columns as rows of 128
@@ -187,7 +214,8 @@ struct Mma90RowsComposite {
 std::vector<Mma90Shape> mma90RowsShapes(int64_t rows, const Mma90Weights& weights, size_t most);
 
 // Parameters are "columns,inner,taps;shape;kinds types", of the product, or "columns,inner,taps,groups;..";
-// taps of volumes are followed by d.
+// taps of volumes are followed by d, where columns are of several pixels these are followed by "^" and their cells and
+// kernel.
 struct Mma90Record {
   ops::MatMul op;
   std::optional<ops::NormalizeRows> norm;  // of the rows of x

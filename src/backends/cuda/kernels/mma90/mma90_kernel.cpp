@@ -320,7 +320,7 @@ Mma90Record checked(Mma90Record record, const runtime::KernelLoad& load) {
               "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params,
               other.dims.text(), name(other.dtype));
   }
-  checkUser(w.dims.count() == record.weights.count() && bits(w.dtype) == 8 * record.weights.bytes,
+  checkUser(w.dims.count() == record.weights.sourceCount() && bits(w.dtype) == 8 * record.weights.bytes,
             "cuda.{}: parameters {} do not fit weights {} of {}", load.record.name, load.record.params, w.dims.text(),
             name(w.dtype));
   return record;

@@ -57,6 +57,8 @@ class Mma90Launcher {
   // Behind configure(), of a product that is added: its rows of so many elements; before the launch: where they are.
   void configureMore(const std::optional<Mma90Image>& image, int64_t inner);
   void addMore(const void* x) { moreX_ = x; }
+  // Of a deconvolution, behind configure(): where its pixels lie.
+  void spread(const Mma90Subpixels& subpixels) { parameters_.subpixels = subpixels; }
 
  private:
   size_t elementsAtOnce() const { return static_cast<size_t>(record_.weights.columnsAtOnce()); }

@@ -55,6 +55,15 @@ struct Mma90Norm {
   float epsilon = 0;
 };
 
+// Where each window of x makes a cell of pixels, whose channels are columns; see mma90_subpixels.cuh.
+struct Mma90Subpixels {
+  Divider channels;                                      // of a pixel
+  Divider across, down;                                  // pixels of a cell side by side, and one below the other
+  Divider row, plane, image;                             // places in a row, rows of these and of volumes planes
+  int32_t isPlanar = 0;                                  // y is planes, else channels-last
+  int32_t cell[3] = {}, before[3] = {}, extent[3] = {};  // along H, W and D; before: pixels in front of the result's
+};
+
 // In which order blocks take tiles.
 struct Mma90Order {
   int32_t across = 0, down = 0;  // tiles, or those of a cluster, along columns and rows
@@ -95,6 +104,7 @@ struct Mma90Parameters {
   // Where whole rows of y are normalized: by column, of the type of x; `more` is then boxes of what was normalized.
   const void *scale = nullptr, *shift = nullptr;
   void* plain = nullptr;  // rows of x, normalized by a launch in front, neither scaled nor shifted
+  Mma90Subpixels subpixels;
 };
 
 }  // namespace tenon::backends::cuda

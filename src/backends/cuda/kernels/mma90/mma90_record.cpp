@@ -55,6 +55,7 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, 
     more->taps = in.integer();
     more->transposed = true;
   }
+  if (in.accept("^")) weights.subpixels = Mma90Cells::read(in);
   weights.transposed = op.transposeB;
   shape = Mma90Shape::parse(params.substr(first + 1, second - first - 1));
   kinds = params.substr(second + 1, space - second - 1);
@@ -70,7 +71,9 @@ Mma90Record::Mma90Record(ops::MatMul product, const plan::KernelRecord& record, 
       kinds.find_first_not_of("wcs") != std::string::npos || !inRange(weights.columns, 1) ||
       !inRange(weights.inner, 1) || !inRange(weights.taps, 0) || !inRange(weights.groups, 1) ||
       weights.columns % weights.groups != 0 || (shape.omits && (weights.taps == 0 || weights.isDeep || more)) ||
-      (weights.isDeep && (weights.taps == 0 || more)) || more.has_value() != isSum || (more && !isAddable(*more)) ||
+      (weights.isDeep && (weights.taps == 0 || more)) ||
+      (weights.subpixels && (!weights.subpixels->fits(weights) || shape.isPersistent() || more)) ||
+      more.has_value() != isSum || (more && !isAddable(*more)) ||
       (weights.groups > 1 && (weights.taps == 0 || shape.columnGroups > 1 || shape.isPersistent())) ||
       weights.inner * weights.groups * bits(types.inputs[0]) / 8 % kPackBytes != 0)
     throw UserError("parameters of a kernel of backend cuda: '{}' are not those of a product by warpgroups", params);
@@ -94,6 +97,7 @@ std::string Mma90Record::params(const runtime::Shapes& shapes, const Mma90Weight
   types.outputs.push_back(shapes.outputs[0].dtype);
   auto groups = weights.groups == 1 ? "" : fmt::format(",{}", weights.groups);
   if (more != nullptr) groups += fmt::format("+{},{}", more->inner, more->taps);
+  if (weights.subpixels) groups += weights.subpixels->text();
   return fmt::format("{},{},{}{}{};{};{} {}", weights.columns, weights.inner, weights.taps, weights.isDeep ? "d" : "",
                      groups, shape.text(), mma90Kinds(shapes), types.text());
 }
@@ -142,10 +146,10 @@ Code Mma90Record::code() const {
   const int64_t resident = shape.registers() * two <= registersOfMultiprocessor() ? 2 : 1;
   const auto normalized =
       norm ? fmt::format("Normalized<{}, {}>", norm->centered, keeps) : std::string("NotNormalized");
-  text +=
-      fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}> Product;\n", shape.rows,
-                  shape.columnGroups, shape.innerGroups, shape.parts, shape.depth, unitsHeld(shape, resident, words),
-                  weights.columnsAtOnce(), windowAxes(), normalized, measures, moreText());
+  text += fmt::format("typedef Mma90<{}, {}, {}, {}, {}, {}, {}, {}, Y, Finish, {}, {}, {}, {}> Product;\n", shape.rows,
+                      shape.columnGroups, shape.innerGroups, shape.parts, shape.depth,
+                      unitsHeld(shape, resident, words), weights.columnsAtOnce(), windowAxes(), normalized, measures,
+                      moreText(), weights.subpixels.has_value());
   text += fmt::format("KERNEL_WITHOUT_WAIT(__launch_bounds__({}, {}), tenon_mma90, Mma90Parameters) {{\n", threads,
                       resident);
   return {"", {}, text + "  Product::run(p);\n}\n"};
