@@ -35,6 +35,16 @@ plan::Machine machineOf(Device& device) {
           [&device](const std::string& requirement) { return device.meets(requirement); }};
 }
 
+std::vector<TensorShape> shapesOf(const plan::Program& program, std::span<const int32_t> indices,
+                                  const SymbolValues& symbols) {
+  std::vector<TensorShape> shapes;
+  for (const int32_t index : indices) {
+    const auto& tensor = program.tensors[static_cast<size_t>(index)];
+    shapes.push_back({tensor.dtype, evaluate(tensor.shape, symbols), tensor.layout, tensor.pitch.evaluate(symbols)});
+  }
+  return shapes;
+}
+
 // Kernels of one engine. Steps of several profiles with the same record, constants and formats share one kernel, and so
 // what it packs.
 class KernelLoader {
@@ -131,18 +141,9 @@ class KernelLoader {
   // Some kernels pack when they know their shapes.
   static void packNow(const plan::Program& program, const plan::Step& step, const Kernel& kernel,
                       const SymbolValues& symbols) {
-    const auto shapesOf = [&](const std::vector<int32_t>& indices) {
-      std::vector<TensorShape> shapes;
-      for (const int32_t index : indices) {
-        const auto& tensor = program.tensors[static_cast<size_t>(index)];
-        shapes.push_back(
-            {tensor.dtype, evaluate(tensor.shape, symbols), tensor.layout, tensor.pitch.evaluate(symbols)});
-      }
-      return shapes;
-    };
     try {
-      const auto inputs = shapesOf(step.inputs);
-      const auto outputs = shapesOf(step.outputs);
+      const auto inputs = shapesOf(program, step.inputs, symbols);
+      const auto outputs = shapesOf(program, step.outputs, symbols);
       checkOperator(ops::Operator::parse(step.kernel.op), symbols, inputs, outputs);
       (void)kernel.instantiate()->configure({inputs, outputs, &symbols});
     } catch (const Error&) {
@@ -246,6 +247,33 @@ void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::sp
   }
 }
 
+std::vector<std::function<void()>> preparationsOf(const EngineParts& parts) {
+  const auto& plan = parts.plan;
+  std::vector<std::function<void()>> pieces;
+  if (!plan.symbols.empty() || !plan.sizes.empty() || plan.programs.size() != 1) return pieces;
+  const auto& program = plan.programs[0];
+  std::set<std::string> known;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const auto& step = program.steps[i];
+    const auto* const kernel = dynamic_cast<const PreparedOnce*>(parts.programs[0].kernels[i].kernel.get());
+    const auto isAbsent = [](int32_t index) { return index < 0; };
+    if (kernel == nullptr || std::any_of(step.inputs.begin(), step.inputs.end(), isAbsent)) continue;
+    auto inputs = shapesOf(program, step.inputs, {});
+    auto outputs = shapesOf(program, step.outputs, {});
+    auto key = step.kernel.op + step.kernel.params;
+    for (const auto& list : {inputs, outputs}) {
+      for (const auto& shape : list)
+        key += fmt::format(" {} {} {}", name(shape.dtype), shape.dims.text(), name(shape.layout));
+    }
+    if (!known.insert(std::move(key)).second) continue;
+    pieces.emplace_back([kernel, inputs = std::move(inputs), outputs = std::move(outputs)] {
+      static const SymbolValues kNone;
+      kernel->prepare({inputs, outputs, &kNone});
+    });
+  }
+  return pieces;
+}
+
 std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* source, const std::string& device,
                                              bool hostCodeAllowed, AllocatorHook* allocator, Log& log) {
   auto parts = std::make_unique<EngineParts>();
@@ -262,6 +290,10 @@ std::unique_ptr<const EngineParts> loadParts(plan::Plan plan, const PlanSource* 
   const auto& programs = parts->plan.programs;
   for (size_t i = 0; i < programs.size(); ++i)
     parts->programs.push_back(loader.load(programs[i], measuredSymbols(parts->plan, parts->shapes, i)));
+  std::vector<std::function<void()>> waiting;
+  if (auto pieces = preparationsOf(*parts); !pieces.empty())
+    waiting.emplace_back([pieces = std::move(pieces)] { runTogether(pieces); });
+  const Beside prepared(std::move(waiting));  // ends while constants are uploaded, or a little later
   parts->constants->place();
   for (size_t i = 0; i < programs.size(); ++i) {
     loader.findConstants(programs[i], parts->programs[i]);

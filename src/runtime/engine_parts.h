@@ -1,6 +1,7 @@
 // What an engine is made of; contexts read it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,6 +62,10 @@ struct EngineParts {
 // Holds the tensors of a step against the shape rule of its operator. Throws UserError.
 void checkOperator(const ops::Operator& op, const SymbolValues& symbols, std::span<const TensorShape> inputs,
                    std::span<const TensorShape> outputs);
+
+// What contexts would wait for, by kernels that are PreparedOnce, where nothing changes the shapes; once for equal
+// steps. The pieces read the parts.
+std::vector<std::function<void()>> preparationsOf(const EngineParts& parts);
 
 // Checks the plan against this machine, loads kernels, packs and uploads constants. The plan is verified before.
 // `source`: where its constants lie, if they need not stay there; nothing of lent memory is used afterwards.

@@ -19,6 +19,15 @@ class Preparable {
   virtual std::function<void()> preparation(const Shapes& shapes) = 0;
 };
 
+// The other face of a kernel whose instances share what they are prepared with; asked for by dynamic_cast.
+class PreparedOnce {
+ public:
+  virtual ~PreparedOnce() = default;
+  // Asked while an engine loads, where nothing changes the shapes, on any thread: instances that are made ready for
+  // equal ones find it done. What goes wrong in it, they will say.
+  virtual void prepare(const Shapes& shapes) const = 0;
+};
+
 // On up to as many threads as there are cores; returns when all is done. What a piece throws is lost.
 void runTogether(std::vector<std::function<void()>> pieces);
 // The same for pieces that nobody asks for again: throws what one of them has thrown, after all have ended.

@@ -54,7 +54,7 @@ TEST(Ahead, LibrariesOfTheKernelsThatAreThere) {
   EXPECT_EQ(pieces({}), 0u);
   EXPECT_EQ(pieces({"softmax", "mma90_product", "pointwise"}), 0u);
   EXPECT_EQ(pieces({"softmax", "cublaslt_matmul", "cublaslt_matmul"}), 1u);
-  EXPECT_EQ(pieces({"cudnn_convolution"}), 2u);  // cuDNN opens cuBLASLt by itself
+  EXPECT_EQ(pieces({"cudnn_convolution"}), 1u);
   EXPECT_EQ(pieces({"cublaslt_matmul", "cudnn_convolution"}), 2u);
 }
 

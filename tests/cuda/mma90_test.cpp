@@ -115,6 +115,27 @@ TEST_F(OnGpu, ConvolutionsByWarpgroupsOfManyTiles) {
   }
 }
 
+// Windows of fewer channels than a stage holds, the rest of which are zeros.
+TEST_F(OnGpu, ConvolutionsByWarpgroupsOfFewChannels) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  for (const int channels : {16, 24}) {
+    for (const auto& [attributes, result] :
+         {std::pair{"prePadding=[1,1] postPadding=[1,1]", "3,40,9,7"}, std::pair{"strides=[2,2]", "3,40,4,3"}}) {
+      const auto graph = graph::parse(fmt::format(R"g(graph "windows" {{
+  input %x : f16[3,{2},9,7]
+  input %r : f16[{0}]
+  const %w : f16[40,{2},3,3] = random(5)
+  const %b : f16[40,1,1] = random(6)
+  %y : f16[{0}] = convolution{{epilogue="add(x0,x1);add(t0,x2)" {1}}}(%x, %w, %b, %r) "n"
+  output %y
+}})g",
+                                                  result, attributes, channels));
+      for (const char* shape : {"32x1x1,1,3", "16x1x2,2,4", "32x1x1,1,3t", "16x1x1,2,3c"})
+        EXPECT_LE(errorOfShape(graph, shape), 1.5e-3) << channels << " channels, " << attributes << ", " << shape;
+    }
+  }
+}
+
 // One engine at several extents: maps and tiles follow. `x` and `r` have N in front.
 void expectAnyBatch(const std::string& op, const Dims& x, const Dims& r, const std::string& weights, int64_t most) {
   const Variable on("TENON_CUDA_WARPGROUPS", "1");

@@ -4,7 +4,9 @@
 #include <atomic>
 
 #include "core/error.h"
+#include "runtime/engine_parts.h"
 #include "runtime/preparation.h"
+#include "support/hand_plan.h"
 
 namespace tenon::test {
 namespace {
@@ -31,6 +33,55 @@ TEST(Preparation, WhatRunsBesideEndsWithItsHolder) {
     const runtime::Beside beside({[&] { ++ran; }, [] { throw Unsupported("nobody hears it"); }, [&] { ++ran; }});
   }
   EXPECT_EQ(ran, 2);
+}
+
+// Notes what it is prepared for.
+class Prepared final : public runtime::Kernel, public runtime::PreparedOnce {
+ public:
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return nullptr; }
+  void prepare(const runtime::Shapes& shapes) const override {
+    seen += fmt::format("{}->{} ", shapes.inputs[0].dims.text(), shapes.outputs[0].dims.text());
+  }
+  mutable std::string seen;
+};
+
+class Plain final : public runtime::Kernel {
+ public:
+  std::unique_ptr<runtime::KernelInstance> instantiate() const override { return nullptr; }
+};
+
+// Equal steps, one of another size, and one whose kernel waits for nothing.
+std::string preparedFor(const std::string& rows) {
+  HandPlan hand;
+  const auto x = hand.input("x", DataType::kF32, {rows, "3"});
+  const auto z = hand.input("z", DataType::kF32, {"5", "3"});
+  const auto a = hand.tensor("a", DataType::kF32, {rows, "3"});
+  const auto b = hand.tensor("b", DataType::kF32, {rows, "3"});
+  const auto y = hand.output("y", DataType::kF32, {rows, "3"});
+  const auto u = hand.output("u", DataType::kF32, {"5", "3"});
+  hand.step("first", pointwise("relu(x0)"), {x}, {a});
+  hand.step("second", pointwise("relu(x0)"), {a}, {b});
+  hand.step("plain", pointwise("neg(x0)"), {b}, {y});
+  hand.step("smaller", pointwise("relu(x0)"), {z}, {u});
+  if (rows == "n") hand.profile({{"x", {{1, 3}, {2, 3}, {9, 3}, {}, {}, {}}}});
+  runtime::EngineParts parts;
+  parts.plan = hand.finish();
+  const auto kernel = std::make_shared<const Prepared>();
+  auto& kernels = parts.programs.emplace_back().kernels;
+  for (const auto& step : parts.plan.programs[0].steps) {
+    kernels.emplace_back();
+    if (step.name == "plain") kernels.back().kernel = std::make_shared<const Plain>();
+    else kernels.back().kernel = kernel;
+  }
+  for (const auto& piece : runtime::preparationsOf(parts)) piece();
+  return kernel->seen;
+}
+
+TEST(Preparation, KernelsArePreparedOnceForShapesThatStay) {
+  EXPECT_EQ(preparedFor("2"), "2x3->2x3 5x3->5x3 ");
+  EXPECT_EQ(preparedFor("1"), "1x3->1x3 5x3->5x3 ");
+  EXPECT_EQ(preparedFor("0"), "0x3->0x3 5x3->5x3 ");
+  EXPECT_EQ(preparedFor("n"), "") << "contexts choose the extents";
 }
 
 }  // namespace

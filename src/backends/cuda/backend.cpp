@@ -36,20 +36,16 @@ class CudaBackend final : public runtime::Backend, public runtime::Requirements,
   }
 
   // Opening the vendor's libraries and their first question take a tenth of a second and more; plans without their
-  // kernels never do. cuBLASLt serves cuDNN too, whose library of precompiled engines opens it by itself.
+  // kernels never do. cuDNN's engines open cuBLASLt, and are no reason to ask it something.
   std::vector<std::function<void()>> ahead(std::span<const plan::KernelRecord* const> records) override {
     const auto find = [&](std::string_view prefix) {
       return std::find_if(records.begin(), records.end(),
                           [&](const plan::KernelRecord* record) { return record->name.starts_with(prefix); });
     };
     std::vector<std::function<void()>> pieces;
-    const bool usesCudnn = find("cudnn_") != records.end();
-    if (usesCudnn) pieces.emplace_back([] { (void)cuda::dnn::Chip::here(); });
-    const auto blas = find("cublaslt_");
-    if (usesCudnn || blas != records.end()) {
-      const auto params = blas == records.end() ? std::string() : (*blas)->params;
-      pieces.emplace_back([params] { cuda::askBlasAhead(params); });
-    }
+    if (find("cudnn_") != records.end()) pieces.emplace_back([] { (void)cuda::dnn::Chip::here(); });
+    if (const auto blas = find("cublaslt_"); blas != records.end())
+      pieces.emplace_back([params = (*blas)->params] { cuda::askBlasAhead(params); });
     return pieces;
   }
 

@@ -346,11 +346,8 @@ void askBlasAhead(std::string_view params) {
   constexpr int64_t kExtent = 64;
   const BlasShape shape{DataType::kF16, DataType::kF16, false, false, kExtent, kExtent, kExtent, 1, false, false};
   BlasProduct product(shape, {}, false);
-  if (params.empty()) {
-    (void)product.propose(1);
-  } else {  // whether it is one for this product does not matter; the heuristics take 30 ms longer
-    (void)product.use(BlasChoice::parse(params.substr(0, params.find(';'))).algorithm);
-  }
+  // Whether it is one for this product does not matter; the heuristics take 30 ms longer.
+  (void)product.use(BlasChoice::parse(params.substr(0, params.find(';'))).algorithm);
 }
 
 }  // namespace tenon::backends::cuda

@@ -73,8 +73,7 @@ int64_t wholeColumns(const BlasShape& shape);
 // The product of those columns: halves even where the result is f32, since they are half the bytes on the way there.
 BlasShape wholeProduct(BlasShape shape);
 
-// Asks cuBLASLt something for the first time, which takes it long. `params`: of a record of its kernels; empty:
-// cuDNN's.
+// Asks cuBLASLt something for the first time, which takes it long. `params`: of a record of its kernels.
 void askBlasAhead(std::string_view params);
 
 // Owned descriptors of one product with its epilogue.

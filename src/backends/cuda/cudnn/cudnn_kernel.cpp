@@ -20,7 +20,7 @@ namespace {
 
 using dnn::Fusion;
 
-class DnnKernel final : public runtime::Kernel, public runtime::Packer {
+class DnnKernel final : public runtime::Kernel, public runtime::Packer, public runtime::PreparedOnce {
  public:
   DnnKernel(const runtime::KernelLoad& load, dnn::Program itsProgram)
       : program(std::move(itsProgram)),
@@ -32,6 +32,12 @@ class DnnKernel final : public runtime::Kernel, public runtime::Packer {
     if (w.data != nullptr && w.count() > 0 && dnn::needsPacking(w.dims)) weights_ = {nullptr, w.dtype, w.dims};
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
+
+  void prepare(const runtime::Shapes& shapes) const override {
+    if (shapes.outputs[0].dims.count() == 0) return;
+    makeCurrent();
+    (void)plan(program.graph(dnn::Chip::here(), shapes, choice.fusion).graph);
+  }
 
   std::vector<runtime::PackedForm> packedForms(Layout output) const override {
     if (!canPack() || output != Layout::kChannelsLast) return {};

@@ -53,8 +53,13 @@ std::vector<std::byte> compileBy(const Nvrtc& n, const std::string& source, int 
     throw InternalError("nvrtcCreateProgram failed");
   }
   const auto chip = architecture(capability);
-  const char* options[] = {chip.c_str(), "--std=c++17", "--fmad=true", "--extra-device-vectorization"};
-  const auto status = n.compileProgram(program, 4, options);
+  // Without what textures and the like need, which no kernel of ours has: the code is the same to the byte.
+  constexpr int kKnowsMinimal = 13;
+  int major = 0;
+  int minor = 0;
+  n.version(&major, &minor);
+  const char* options[] = {chip.c_str(), "--std=c++17", "--fmad=true", "--extra-device-vectorization", "--minimal"};
+  const auto status = n.compileProgram(program, major >= kKnowsMinimal ? 5 : 4, options);
   std::vector<std::byte> code;
   size_t size = 0;
   const bool isText = chip.find("compute_") != std::string::npos;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "backends/cuda/driver/large_variables.h"
 #include "core/error.h"
 
 namespace tenon::backends::cuda {
@@ -41,6 +42,7 @@ std::vector<std::string> folders() {
 }  // namespace
 
 void* openLibrary(std::initializer_list<const char*> names, std::string& missing) {
+  const LargeVariables huge;  // of cuBLASLt 88 MiB, which took half of the time that opening it takes
   for (const auto& folder : folders()) {
     for (const char* name : names) {
       if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;

@@ -47,8 +47,12 @@ bool isDepthwise(const dnn::WindowOp& op, const Problem& problem) {
   return op.groups > 1 && op.groups == problem.inputs[0].dims[1];
 }
 
-// Whether our product by warpgroups takes it, where not everything is tried.
+// Whether our product by warpgroups takes it, where not everything is tried. Of windows with few channels more than
+// half of its stages are zeros: engines are tried beside it.
 bool isOwnProduct(const Problem& problem) {
+  constexpr int64_t kFewChannels = 32;
+  const auto& w = problem.inputs[1].dims;
+  if (w.count(2, w.rank) > 1 && w[1] < kFewChannels) return false;
   return hasOwnProducts(problem) && problem.more == 0 && mayUseTensorCores(problem) &&
          isTakenBy("cuda.mma90_convolution", problem);
 }

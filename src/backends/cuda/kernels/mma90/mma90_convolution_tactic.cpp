@@ -7,8 +7,8 @@
 namespace tenon::backends::cuda {
 namespace {
 
-// A stage holds 32 or 64 channels of one tap: with fewer than these most of it would be zeros.
-constexpr int64_t kLeastChannels = 32;
+// A stage holds 32 or 64 channels of one tap: with fewer than these nearly all of it would be zeros.
+constexpr int64_t kLeastChannels = 16;
 
 // The problem's operands as they lie where they may be channels-last.
 Mma90Convolution convolutionOf(const ops::Convolution& op, const compile::Problem& problem) {
