@@ -28,8 +28,16 @@ ScatterReduction readScatterReduction(const OnnxNode& node) {
   return static_cast<ScatterReduction>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+// Of truth values a sum is whether one is true, as the greatest, and a product whether all are, as the least.
 Term scatterElementsReduced(const Term& data, const Term& indices, const Term& updates, int64_t axis,
                             ScatterReduction reduction) {
+  using nvinfer1::DataType;
+  if (data.type() == DataType::kBOOL) {
+    const bool isAny = reduction == ScatterReduction::kAdd || reduction == ScatterReduction::kMax;
+    return scatterElementsReduced(data.cast(DataType::kINT32), indices, updates.cast(DataType::kINT32), axis,
+                                  isAny ? ScatterReduction::kMax : ScatterReduction::kMin)
+        .cast(DataType::kBOOL);
+  }
   const std::string_view op = kReductions[static_cast<size_t>(reduction)].op;
   return addOperator(fmt::format("scatter_reduce{{op={} axis={}}}", op, axis), {data, indices, updates});
 }

@@ -113,6 +113,31 @@ TEST(ScatterReduce, EveryAxisAndReduction) {
   }
 }
 
+// Rows of a few elements, whose indices differ or not, and short lines behind each other, more than a job takes.
+TEST(ScatterReduce, NarrowRowsAndShortLines) {
+  struct Case {
+    Dims data, some;
+    int axis;
+  };
+  const std::vector<Case> cases{{{50, 1}, {300, 1}, 0},     {{50, 3}, {31, 2}, 0},         {{9, 40, 2}, {5, 33, 2}, 1},
+                                {{5000, 3}, {4999, 3}, 1},  {{7, 300, 4}, {6, 300, 9}, 2}, {{70, 5}, {70, 1}, 1},
+                                {{6, 30, 5}, {6, 29, 5}, 2}};
+  for (const auto type : {DataType::kF32, DataType::kI64, DataType::kU8}) {
+    for (const char* op : {"sum", "max", "min"}) {
+      for (const auto& [data, some, axis] : cases) {
+        const auto line = fmt::format("  %y : {}{} = scatter_reduce{{op={} axis={}}}(%a, %b, %c) \"s\"\n", name(type),
+                                      shapeText(data), op, axis);
+        expectKernelMatches(
+            line,
+            listOf(variedTensor(type, data, 1, isFloating(type)),
+                   whole(some, -data[axis], data[axis] - 1, 2, DataType::kI32), variedTensor(type, some, 3)),
+            "scatter_reduce", "cpu.scatter_reduce", type == DataType::kF32 ? 1e-5 : 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 // Rows of which each has one index, or one for most of it, and more lines than are taken together.
 TEST(ScatterReduce, WholeRows) {
   for (const auto type : {DataType::kF32, DataType::kI64, DataType::kI32}) {

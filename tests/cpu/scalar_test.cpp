@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backends/cpu/kernels/simd/pointwise_simd.h"
+#include "backends/cpu/kernels/simd/typed_simd.h"
 #include "support/build_and_run.h"
 
 namespace tenon::test {
@@ -37,6 +38,43 @@ void expectNear(float got, double expected, double scale, const std::string& whe
     EXPECT_EQ(got, static_cast<float>(expected)) << where;
   } else {
     EXPECT_NEAR(got, expected, kTolerance * (std::abs(expected) + scale)) << where;
+  }
+}
+
+// Around each power of two and of e, where results step; negative arguments beside others and alone.
+TEST(Scalar, ExponentialsAndLogarithmsOfWholeNumbers) {
+  std::vector<int64_t> numbers{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  for (int64_t a = -70; a <= 70; ++a) numbers.push_back(a);
+  for (int k = 0; k < 63; ++k) {
+    const auto power = static_cast<int64_t>(std::exp(std::min(k, 43)));
+    for (int64_t beside = -2; beside <= 2; ++beside) {
+      numbers.push_back((int64_t{1} << k) + beside);
+      numbers.push_back(power + beside);
+    }
+  }
+  std::vector<int64_t> negative{0, -1, -5, std::numeric_limits<int64_t>::min()};
+  for (const auto op : {ScalarOp::k_exp, ScalarOp::k_log}) {
+    for (const auto& in : {numbers, negative}) {
+      std::vector<int64_t> got(in.size());
+      backends::cpu::wideFunction(op)(in.data(), nullptr, nullptr, got.data(), got.size());
+      for (size_t i = 0; i < in.size(); ++i)
+        EXPECT_EQ(got[i], ops::evaluateScalar(op, in[i], int64_t{0}, int64_t{0}))
+            << ops::row(op).name << " of " << in[i];
+    }
+  }
+}
+
+TEST(Scalar, ExponentialsOfI32) {
+  for (const int32_t last : {-3, 60}) {
+    std::vector<int32_t> in, got;
+    for (int32_t a = -60; a <= last; ++a) in.push_back(a);
+    in.push_back(std::numeric_limits<int32_t>::min());
+    got.resize(in.size());
+    backends::cpu::typedFunction(ScalarOp::k_exp, DataType::kI32)(in.data(), nullptr, nullptr, got.data(), got.size());
+    for (size_t i = 0; i < in.size(); ++i)
+      EXPECT_EQ(got[i],
+                static_cast<int32_t>(ops::evaluateScalar(ScalarOp::k_exp, int64_t{in[i]}, int64_t{0}, int64_t{0})))
+          << in[i];
   }
 }
 

@@ -162,8 +162,9 @@ TEST(GatherElements, AnIndexOutsideIsAnError) {
 TEST(Cumulative, EveryTypeAxisAndDirection) {
   for (const auto type : kNumbers) {
     for (const char* flags : {"", "exclusive=true ", "reverse=true ", "exclusive=true reverse=true "}) {
-      for (const auto& dims : {Dims{3, 5, 300}, Dims{1, 1, 1}, Dims{2, 0, 3}, Dims{2, 2001, 1}, Dims{1, 7, 513},
-                               Dims{700, 3, 1}, Dims{3, 40, 65}, Dims{40, 2, 2}, Dims{2, 17, 200}, Dims{1, 50, 130}}) {
+      for (const auto& dims :
+           {Dims{3, 5, 300}, Dims{1, 1, 1}, Dims{2, 0, 3}, Dims{2, 2001, 1}, Dims{1, 7, 513}, Dims{700, 3, 1},
+            Dims{3, 40, 65}, Dims{40, 2, 2}, Dims{2, 1037, 3}, Dims{2, 17, 200}, Dims{1, 50, 130}}) {
         for (const int axis : {0, 1, 2}) {
           const auto line = fmt::format("  %y : {}{} = cumulative{{{}axis={}}}(%a) \"c\"\n", name(type),
                                         shapeText(dims), flags, axis);
@@ -180,9 +181,9 @@ TEST(TopK, EveryTypeAxisAndDirection) {
   for (const auto type : kNumbers) {
     for (const char* largest : {"true", "false"}) {
       for (const auto& dims : {Dims{3, 5, 300}, Dims{1, 1, 1}, Dims{2, 2001, 1}, Dims{70, 3, 65}, Dims{0, 4, 4},
-                               Dims{3, 90, 2}, Dims{2, 700, 3}, Dims{300, 2, 1}}) {
+                               Dims{3, 90, 2}, Dims{2, 700, 3}, Dims{300, 2, 1}, Dims{2, 3, 32}, Dims{5, 27, 7}}) {
         for (const int axis : {0, 1, 2}) {
-          for (const int64_t k : {int64_t{1}, int64_t{6}, int64_t{40}, dims[axis]}) {
+          for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{6}, int64_t{40}, dims[axis]}) {
             if (k > dims[axis]) continue;
             Dims out = dims;
             out[axis] = k;

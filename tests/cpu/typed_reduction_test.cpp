@@ -12,7 +12,7 @@ const std::vector<Dims>& shapes() {
       Dims{1, 1, 1},    Dims{2, 3, 5},      Dims{0, 4, 3},    Dims{3, 0, 2},
       Dims{7, 131, 31}, Dims{2, 64, 70},    Dims{5, 1, 1031}, Dims{1, 1, (1 << 16) + 3},
       Dims{3, 1500, 1}, Dims{1, 200003, 1}, Dims{9, 100, 2},  Dims{3, 75, 5},
-      Dims{30, 1, 401}};
+      Dims{30, 1, 401}, Dims{4, 70, 3},     Dims{6, 2, 37}};
   return kShapes;
 }
 

@@ -1,5 +1,6 @@
 // Operators that are written as formulas of layers, against their definitions.
 #include <cmath>
+#include <string_view>
 
 #include "network_run.h"
 
@@ -21,6 +22,26 @@ TEST(Scatter, AddsUpdatesThatMeet) {
   const size_t places[] = {0, 4, 0, 9, 7, 7};
   for (size_t i = 0; i < 6; ++i) expected[places[i]] += updates[i];
   expectNear(runModel(maker, {x, updates}).at(0), expected);
+}
+
+// A sum of truth values is whether one is true, a product whether all are.
+TEST(Scatter, CombinesTruthValues) {
+  const Reals x{0, 1, 0, 1, 1, 0}, updates{1, 0, 0, 0, 1, 1, 0, 1};
+  for (const char* reduction : {"add", "mul", "max", "min"}) {
+    ModelMaker maker(18);
+    maker.input("x", {6});
+    maker.input("u", {8});
+    maker.ints("i", {8}, {0, 0, 1, 2, 3, -1, -2, 2});
+    ModelMaker::set(maker.node("Cast", {"x"}, {"a"}), "to", int64_t{9});
+    ModelMaker::set(maker.node("Cast", {"u"}, {"b"}), "to", int64_t{9});
+    ModelMaker::set(maker.node("ScatterElements", {"a", "i", "b"}, {"c"}), "reduction", std::string(reduction));
+    ModelMaker::set(maker.node("Cast", {"c"}, {"y"}), "to", int64_t{1});
+    maker.output("y");
+    const bool isAny = std::string_view(reduction) == "add" || std::string_view(reduction) == "max";
+    const std::vector<double> expected =
+        isAny ? std::vector<double>{1, 1, 1, 1, 1, 1} : std::vector<double>{0, 0, 0, 1, 0, 0};
+    expectNear(runModel(maker, {x, updates}).at(0), expected);
+  }
 }
 
 TEST(Matrices, DeterminantsAndRunningProducts) {

@@ -60,10 +60,11 @@ void scanLine(const T* x, T* y, int64_t count, int64_t step, bool exclusive, Sum
 template <typename T>
 using ShortSumOf = std::conditional_t<std::is_same_v<T, float>, float, SumOf<T>>;
 
-// Rows of so few columns that all sums stay in registers.
+// Rows of so few columns that all sums stay in registers; they go on from `carried`, which holds them afterwards.
 template <typename T, size_t kColumns>
-void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive) {
-  SumOf<T> sums[kColumns] = {};
+void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive, SumOf<T>* carried) {
+  SumOf<T> sums[kColumns];
+  std::copy_n(carried, kColumns, sums);
   for (int64_t r = 0; r < rows; ++r, x += step, y += step) {
     for (size_t k = 0; k < kColumns; ++k) {
       const auto before = sums[k];
@@ -71,6 +72,7 @@ void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive) {
       y[k] = stored<T>(exclusive ? before : sums[k]);
     }
   }
+  std::copy_n(sums, kColumns, carried);
 }
 
 // Lines of so few elements that a call for each would cost more than they do.
@@ -165,7 +167,8 @@ class CumulativeInstance final : public runtime::KernelInstance {
         return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
       }
       if (inner_ <= kFew && withConstant(width, [&](auto columns) {
-            scanColumns<T, columns>(x + at, y + at, extent_, step, op_.exclusive);
+            SumOf<T> sums[columns] = {};
+            scanColumns<T, columns>(x + at, y + at, extent_, step, op_.exclusive, sums);
           }))
         return;
       scanFunctions(type_).sums(x + at, y + at, static_cast<size_t>(extent_), static_cast<size_t>(width), step,
@@ -205,6 +208,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
       const int64_t column = job % blocks * kHalfBlock;
       const int64_t at = job / blocks * extent_ * inner_ + column;
       if (inner_ == 1) return halfLine(x + at, y + at, widen, narrow);
+      if (inner_ <= kFew) return halfFewColumns(x + at, y + at, widen, narrow);
       halfColumns(x + at, y + at, std::min(kHalfBlock, inner_ - column), widen, narrow);
     });
   }
@@ -229,12 +233,10 @@ class CumulativeInstance final : public runtime::KernelInstance {
       lineSums_(x, y, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum);
       return;
     }
+    double carried[kFew] = {};
+    if (floatColumns(x, y, extent_, carried)) return;
     const int64_t first = op_.reverse ? (extent_ - 1) * inner_ : 0;
     const int64_t step = op_.reverse ? -inner_ : inner_;
-    if (withConstant(inner_, [&](auto columns) {
-          scanColumns<float, columns>(x + first, y + first, extent_, step, op_.exclusive);
-        }))
-      return;
     scanFunctions(DataType::kF32)
         .sums(x + first, y + first, static_cast<size_t>(extent_), static_cast<size_t>(inner_), step,
               {op_.exclusive, inner_ <= kNarrow});
@@ -250,6 +252,31 @@ class CumulativeInstance final : public runtime::KernelInstance {
       float sums[kBlock];
       widen(x + at, nullptr, nullptr, values, size);
       lineSums_(values, sums, size, {op_.reverse, op_.exclusive}, &sum);
+      narrow(sums, nullptr, nullptr, y + at, size);
+    }
+  }
+
+  // Rows of a few columns, whose sums go on from `carried`; false where there are more.
+  bool floatColumns(const float* x, float* y, int64_t rows, double* carried) const {
+    const int64_t first = op_.reverse ? (rows - 1) * inner_ : 0;
+    const int64_t step = op_.reverse ? -inner_ : inner_;
+    return withConstant(inner_, [&](auto columns) {
+      scanColumns<float, columns>(x + first, y + first, rows, step, op_.exclusive, carried);
+    });
+  }
+
+  // Many rows of a few columns at a time.
+  void halfFewColumns(const uint16_t* x, uint16_t* y, VectorFunction widen, VectorFunction narrow) const {
+    const int64_t most = kBlock / inner_;
+    double carried[kFew] = {};
+    for (int64_t first = 0; first < extent_; first += most) {
+      const int64_t rows = std::min(most, extent_ - first);
+      const int64_t at = (op_.reverse ? extent_ - first - rows : first) * inner_;
+      const auto size = static_cast<size_t>(rows * inner_);
+      float values[kBlock];
+      float sums[kBlock];
+      widen(x + at, nullptr, nullptr, values, size);
+      floatColumns(values, sums, rows, carried);
       narrow(sums, nullptr, nullptr, y + at, size);
     }
   }

@@ -90,6 +90,7 @@ class ScatterInstance final : public runtime::KernelInstance {
     const auto strides = data_.strides();
     const int64_t axisStride = strides[static_cast<size_t>(axis)];
     const int64_t width = indices_[last];
+    const int64_t extent = data_[axis];
     if (indices_.count() == 0) return;
     const bool isLast = axis == last;
     const int64_t outer = indices_.count(0, axis);
@@ -102,19 +103,24 @@ class ScatterInstance final : public runtime::KernelInstance {
       const int64_t first = job % chunks * columns;
       const int64_t end = std::min(width, first + columns);
       const int64_t line = job / chunks / middle * rows * middle + job / chunks % middle;
+      int64_t to = 0;  // of the lines, which differ along the axis alone
+      int64_t rest = line;
+      for (int at = last - 1; at >= 0; --at) {
+        if (at != axis) to += rest % indices_[at] * strides[static_cast<size_t>(at)];
+        rest /= indices_[at];
+      }
+      T* const lines = out + to;
       for (int64_t row = line; row < line + rows * middle; row += middle) {
-        int64_t to = 0;
-        int64_t rest = row;
-        for (int at = last - 1; at >= 0; --at) {
-          if (at != axis) to += rest % indices_[at] * strides[static_cast<size_t>(at)];
-          rest /= indices_[at];
-        }
         const int64_t from = row * width;
-        if (isLast) {
-          for (int64_t i = first; i < end; ++i) out[to + place(indices, from + i, axis)] = updates[from + i];
-        } else {
-          for (int64_t i = first; i < end; ++i)
-            out[to + i + place(indices, from + i, axis) * axisStride] = updates[from + i];
+        for (int64_t i = first; i < end; ++i) {
+          int64_t index = indices[from + i];
+          index += index < 0 ? extent : 0;
+          if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent)) place(indices, from + i, axis);  // says so
+          if (isLast) {
+            lines[index] = updates[from + i];
+          } else {
+            lines[i + index * axisStride] = updates[from + i];
+          }
         }
       }
     });

@@ -103,6 +103,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   // threads.
   void combineInPlace(const runtime::LaunchArguments& arguments, int64_t bytes) const {
     constexpr int64_t kLeast = 64;
+    if (axis_ + 1 == some_.rank && linesAreNeighbours()) return combineNeighbours(arguments, bytes);
     const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;
     const int64_t rows = some_.count() / some_[axis_] / row;
     const int64_t wanted = rows >= kJobs ? 1 : kJobs / rows;  // pieces of a row
@@ -117,6 +118,33 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
       combineLinesInPlace(lines, arguments, bytes);
     });
   }
+  // Whether lines along the last axis stand behind each other in the data as in the updates.
+  bool linesAreNeighbours() const {
+    for (int i = 1; i < axis_; ++i) {
+      if (data_[i] != some_[i]) return false;
+    }
+    return true;
+  }
+  void combineNeighbours(const runtime::LaunchArguments& arguments, int64_t bytes) const {
+    constexpr int64_t kUpdates = 4096;  // of a job
+    const int64_t count = some_[axis_];
+    const int64_t lines = some_.count() / count;
+    const int64_t together = std::clamp<int64_t>(kUpdates / count, 1, lines);
+    const int64_t indexBytes = bits(indexType_) / 8;
+    runJobs((lines + together - 1) / together, some_.count() * 2, [&](int64_t job) {
+      const int64_t first = job * together;
+      const size_t done = functions_.lines(static_cast<char*>(arguments.outputs[0]) + first * data_[axis_] * bytes,
+                                           static_cast<const char*>(arguments.inputs[2]) + first * count * bytes,
+                                           static_cast<const char*>(arguments.inputs[1]) + first * count * indexBytes,
+                                           data_[axis_], data_[axis_], static_cast<size_t>(count),
+                                           static_cast<size_t>(std::min(together, lines - first)));
+      checkAll(done, arguments, first * count);
+    });
+  }
+  // Says which index behind that at `from` is outside.
+  void checkAll(size_t done, const runtime::LaunchArguments& arguments, int64_t from) const {
+    if (done != kAllScattered) indexOf(arguments.inputs[1], from + static_cast<int64_t>(done));
+  }
   void combineLinesInPlace(const Lines& lines, const runtime::LaunchArguments& arguments, int64_t bytes) const {
     const auto* const updates = static_cast<const char*>(arguments.inputs[2]);
     const auto* const indices = static_cast<const char*>(arguments.inputs[1]);
@@ -126,13 +154,15 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     const int64_t fromStep = some_.strides()[static_cast<size_t>(axis_)];
     const int64_t extent = data_[axis_];
     const auto count = static_cast<size_t>(lines.count);
-    if (toStep == 1 && fromStep == 1 && lines.count == 1) {
-      const auto all = static_cast<size_t>(some_[axis_]);
-      const size_t done =
-          functions_.line(out, updates + lines.from * bytes, indices + lines.from * indexBytes, extent, all);
-      if (done < all) indexOf(arguments.inputs[1], lines.from + static_cast<int64_t>(done));  // which says so
-      return;
-    }
+    if (toStep == 1 && fromStep == 1 && lines.count == 1)
+      return checkAll(functions_.lines(out, updates + lines.from * bytes, indices + lines.from * indexBytes, 1, extent,
+                                       static_cast<size_t>(some_[axis_]), 1),
+                      arguments, lines.from);
+    constexpr int64_t kNarrow = 8;  // shorter rows are not worth a call each
+    if (lines.count <= kNarrow)
+      return checkAll(functions_.narrow(out, updates + lines.from * bytes, indices + lines.from * indexBytes, toStep,
+                                        extent, count, static_cast<size_t>(some_[axis_]), fromStep),
+                      arguments, lines.from);
     for (int64_t k = 0; k < some_[axis_]; ++k) {
       const int64_t from = lines.from + k * fromStep;
       const char* const at = indices + from * indexBytes;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -117,13 +118,16 @@ class TopKInstance final : public runtime::KernelInstance {
     if (isHalf_ && areShort_) transpose_ = transposeFunctions(sizeof(float)).transpose;
     byColumns_ =
         k_ == 1 && inner_ > 1 && (computedIn_ == type_ || isHalf_) && extent_ <= std::numeric_limits<int32_t>::max();
-    topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && inner_ >= kFewColumns &&
+    topsAreShort_ = inner_ == 1 && extent_ <= kShortLine;
+    topColumns_ = k_ > 1 && k_ <= static_cast<int64_t>(kMostTop) && (topsAreShort_ || inner_ >= kFewColumns) &&
                           extent_ <= std::numeric_limits<int32_t>::max()
-                      ? topColumnsFunction(type_)
+                      ? topColumnsFunction(computedIn_)
                       : nullptr;
+    if (topColumns_ != nullptr && topsAreShort_)
+      transpose_ = transposeFunctions(static_cast<size_t>(bits(computedIn_) / 8)).transpose;
     isRanked_ = computedIn_ != DataType::kI64 && extent_ <= static_cast<int64_t>(kMostRanked) && k_ * 4 > extent_;
-    if (topColumns_ != nullptr) return 0;
-    if (byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
+    if (topColumns_ != nullptr && topsAreShort_) return 0;
+    if (topColumns_ != nullptr || byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
     return static_cast<size_t>(lineBytes_ * jobs_);
   }
 
@@ -132,7 +136,7 @@ class TopKInstance final : public runtime::KernelInstance {
     if (lines == 0 || k_ == 0) return;
     if (areShort_) return bestOfShort(arguments);
     if (byColumns_) return bestOfColumns(arguments);
-    if (topColumns_ != nullptr) return topOfColumns(arguments);
+    if (topColumns_ != nullptr) return topsAreShort_ ? topOfShort(arguments) : topOfColumns(arguments);
     runJobs(jobs_, lines * extent_ * 16, [&](int64_t job) {
       auto* const scratch = static_cast<char*>(arguments.workspace) + job * lineBytes_;
       const int64_t end = lines * (job + 1) / jobs_;
@@ -170,22 +174,26 @@ class TopKInstance final : public runtime::KernelInstance {
     });
   }
 
+  // The elements as they are compared: halves as f32 in the workspace.
+  const char* widened(const runtime::LaunchArguments& arguments) const {
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    if (!isHalf_) return in;
+    auto* const wide = static_cast<char*>(arguments.workspace);
+    const auto widen = castFunction(type_, DataType::kF32);
+    const int64_t line = extent_ * inner_;
+    runJobs(outer_, outer_ * line, [&](int64_t i) {
+      widen(in + i * line * bytes_, nullptr, nullptr, wide + i * line * static_cast<int64_t>(sizeof(float)),
+            static_cast<size_t>(line));
+    });
+    return wide;
+  }
+
   // Lines side by side, of which each has one best element.
   void bestOfColumns(const runtime::LaunchArguments& arguments) const {
     constexpr auto kColumns = static_cast<int64_t>(kScanColumns);
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
-    const char* compared = in;
-    if (isHalf_) {
-      auto* const wide = static_cast<char*>(arguments.workspace);
-      const auto widen = castFunction(type_, DataType::kF32);
-      const int64_t line = extent_ * inner_;
-      runJobs(outer_, outer_ * line, [&](int64_t i) {
-        widen(in + i * line * bytes_, nullptr, nullptr, wide + i * line * static_cast<int64_t>(sizeof(float)),
-              static_cast<size_t>(line));
-      });
-      compared = wide;
-    }
+    const char* const compared = widened(arguments);
     const int64_t comparedBytes = isHalf_ ? static_cast<int64_t>(sizeof(float)) : bytes_;
     runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 4, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
@@ -205,22 +213,38 @@ class TopKInstance final : public runtime::KernelInstance {
     constexpr auto kColumns = static_cast<int64_t>(kTopColumns);
     const int64_t blocks = (inner_ + kColumns - 1) / kColumns;
     const auto* const in = static_cast<const char*>(arguments.inputs[0]);
-    auto* const out = static_cast<char*>(arguments.outputs[0]);
+    const char* const compared = widened(arguments);
+    const int64_t comparedBytes = bits(computedIn_) / 8;
     runJobs(outer_ * blocks, outer_ * inner_ * extent_ * 16, [&](int64_t job) {
       const int64_t column = job % blocks * kColumns;
       const int64_t count = std::min(kColumns, inner_ - column);
-      const char* const from = in + (job / blocks * extent_ * inner_ + column) * bytes_;
-      const int64_t to = job / blocks * k_ * inner_ + column;
+      const int64_t first = job / blocks * extent_ * inner_ + column;
       int32_t rows[kMostTop * kTopColumns];
-      topColumns_(from, static_cast<size_t>(inner_), static_cast<size_t>(extent_), static_cast<size_t>(count),
-                  static_cast<size_t>(k_), op_.largest, rows);
-      for (int64_t j = 0; j < k_; ++j) {
-        for (int64_t i = 0; i < count; ++i) {
-          const int64_t row = rows[j * kColumns + i];
-          const int64_t at = to + j * inner_ + i;
-          std::memcpy(out + at * bytes_, from + (row * inner_ + i) * bytes_, static_cast<size_t>(bytes_));
-          storeInt(op_.indexType, arguments.outputs[1], at, row);
-        }
+      topColumns_(compared + first * comparedBytes, static_cast<size_t>(inner_), static_cast<size_t>(extent_),
+                  static_cast<size_t>(count), static_cast<size_t>(k_), op_.largest, rows);
+      storeTop(in + first * bytes_, {1, inner_}, rows, count, arguments, job / blocks * k_ * inner_ + column,
+               {1, inner_});
+    });
+  }
+
+  // The same of lines that lie behind each other and are so short that some of them are turned to lie side by side.
+  void topOfShort(const runtime::LaunchArguments& arguments) const {
+    constexpr auto kColumns = static_cast<int64_t>(kTopColumns);
+    constexpr int64_t kLines = 8 * kColumns;  // of a job
+    const auto* const in = static_cast<const char*>(arguments.inputs[0]);
+    const auto extent = static_cast<size_t>(extent_);
+    runJobs((outer_ + kLines - 1) / kLines, outer_ * extent_ * 16, [&](int64_t job) {
+      alignas(64) int32_t turned[kColumns * kShortLine];
+      alignas(64) float wide[kColumns * kShortLine];
+      int32_t rows[kMostTop * kTopColumns];
+      for (int64_t first = job * kLines; first < std::min(outer_, (job + 1) * kLines); first += kColumns) {
+        const int64_t count = std::min(kColumns, outer_ - first);
+        const auto width = static_cast<size_t>(count);
+        const char* const from = in + first * extent_ * bytes_;
+        if (isHalf_) castFunction(type_, computedIn_)(from, nullptr, nullptr, wide, width * extent);
+        transpose_(isHalf_ ? static_cast<const void*>(wide) : from, extent, turned, width, width, extent);
+        topColumns_(turned, width, extent, width, static_cast<size_t>(k_), op_.largest, rows);
+        storeTop(from, {extent_, 1}, rows, count, arguments, first * k_, {k_, 1});
       }
     });
   }
@@ -307,6 +331,37 @@ class TopKInstance final : public runtime::KernelInstance {
     }
   }
 
+  // The best elements of each of at most kTopColumns lines, and their indices.
+  void storeTop(const char* from, LineSteps steps, const int32_t* rows, int64_t count,
+                const runtime::LaunchArguments& arguments, int64_t to, LineSteps target) const {
+    const auto each = [&](auto store) {
+      for (int64_t j = 0; j < k_; ++j) {
+        for (int64_t i = 0; i < count; ++i)
+          store(to + i * target.line + j * target.along, i, int64_t{rows[j * static_cast<int64_t>(kTopColumns) + i]});
+      }
+    };
+    const auto values = [&]<typename Element>(Element) {
+      const auto* const source = reinterpret_cast<const Element*>(from);
+      auto* const out = static_cast<Element*>(arguments.outputs[0]);
+      each([&](int64_t at, int64_t i, int64_t row) { out[at] = source[i * steps.line + row * steps.along]; });
+    };
+    switch (bytes_) {
+      case 1: values(uint8_t{}); break;
+      case 2: values(uint16_t{}); break;
+      default: values(uint32_t{}); break;
+    }
+    const auto indices = [&](auto* out) {
+      each([&](int64_t at, int64_t, int64_t row) {
+        out[at] = static_cast<std::remove_reference_t<decltype(*out)>>(row);
+      });
+    };
+    if (op_.indexType == DataType::kI64) {
+      indices(static_cast<int64_t*>(arguments.outputs[1]));
+    } else {
+      indices(static_cast<int32_t*>(arguments.outputs[1]));
+    }
+  }
+
   // The elements of a line and their indices.
   template <typename Key, typename Index>
   void storeBest(const Key* best, const char* source, const runtime::LaunchArguments& arguments, int64_t to,
@@ -365,7 +420,7 @@ class TopKInstance final : public runtime::KernelInstance {
   decltype(TransposeFunctions::transpose) transpose_ = nullptr;
   ScanFunctions scan_;
   TopColumnsFunction topColumns_ = nullptr;
-  bool byColumns_ = false, areShort_ = false, isHalf_ = false;
+  bool byColumns_ = false, areShort_ = false, topsAreShort_ = false, isHalf_ = false;
   bool isRanked_ = false;  // most of a short line
   RankFunction rank_ = rankFunction();
 };

@@ -8,7 +8,6 @@
 #include <hwy/highway.h>
 // clang-format on
 
-#include <bit>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/scatter_simd.h"
@@ -19,24 +18,23 @@ namespace scattering {
 
 using ops::ReduceOp;
 
-// b where `takes`, else a, without a branch: which it is follows no pattern.
+// b where `takes`, else a, of integers, without a branch: which it is follows no pattern.
 template <typename T>
 HWY_INLINE T selected(bool takes, T b, T a) {
-  using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, T>;
-  const Bits mask = static_cast<Bits>(-static_cast<Bits>(takes));
-  const auto one = std::bit_cast<Bits>(b);
-  const auto other = std::bit_cast<Bits>(a);
-  return std::bit_cast<T>(static_cast<Bits>(other ^ ((one ^ other) & mask)));
+  const T mask = static_cast<T>(-static_cast<T>(takes));
+  return static_cast<T>(a ^ ((b ^ a) & mask));
 }
 
 // Integers wrap; NaN wins, and stays.
 template <ReduceOp kOp, typename T>
 HWY_INLINE T combined(T a, T b) {
-  if constexpr (kOp == ReduceOp::kMax)
-    return selected((b > a) | (b != b), b, a);  // NOLINT(misc-redundant-expression): NaN is not itself
-  if constexpr (kOp == ReduceOp::kMin)
-    return selected((b < a) | (b != b), b, a);  // NOLINT(misc-redundant-expression): NaN is not itself
-  if constexpr (std::is_integral_v<T>) {
+  constexpr bool kIsExtreme = kOp == ReduceOp::kMax || kOp == ReduceOp::kMin;
+  if constexpr (kIsExtreme && std::is_floating_point_v<T>) {
+    const T better = kOp == ReduceOp::kMax ? (a > b ? a : b) : (a < b ? a : b);  // one instruction; b where it is NaN
+    return a != a ? a : better;  // NOLINT(misc-redundant-expression): NaN is not itself
+  } else if constexpr (kIsExtreme) {
+    return selected(kOp == ReduceOp::kMax ? b > a : b < a, b, a);
+  } else if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     const auto x = static_cast<Unsigned>(a);
     const auto y = static_cast<Unsigned>(b);
@@ -72,9 +70,26 @@ size_t elements(void* to, const void* from, const void* indices, int64_t step, i
                                        static_cast<const Index*>(indices), step, extent, count);
 }
 template <ReduceOp kOp, typename T, typename Index>
-size_t line(void* to, const void* from, const void* indices, int64_t extent, size_t count) {
-  return scatter<kOp, T, Index, true>(static_cast<T*>(to), static_cast<const T*>(from),
-                                      static_cast<const Index*>(indices), 1, extent, count);
+size_t narrow(void* vto, const void* vfrom, const void* vindices, int64_t step, int64_t extent, size_t count,
+              size_t rows, int64_t fromStep) {
+  for (size_t r = 0; r < rows; ++r) {
+    const int64_t at = static_cast<int64_t>(r) * fromStep;
+    const size_t done = scatter<kOp, T, Index, false>(static_cast<T*>(vto), static_cast<const T*>(vfrom) + at,
+                                                      static_cast<const Index*>(vindices) + at, step, extent, count);
+    if (done < count) return static_cast<size_t>(at) + done;
+  }
+  return kAllScattered;
+}
+template <ReduceOp kOp, typename T, typename Index>
+size_t lines(void* vto, const void* vfrom, const void* vindices, int64_t toStep, int64_t extent, size_t count,
+             size_t lineCount) {
+  for (size_t l = 0; l < lineCount; ++l) {
+    const size_t done = scatter<kOp, T, Index, true>(static_cast<T*>(vto) + static_cast<int64_t>(l) * toStep,
+                                                     static_cast<const T*>(vfrom) + l * count,
+                                                     static_cast<const Index*>(vindices) + l * count, 1, extent, count);
+    if (done < count) return l * count + done;
+  }
+  return kAllScattered;
 }
 
 template <typename Index>
@@ -88,7 +103,8 @@ bool areAlike(const void* vindices, size_t count) {
 }
 
 template <ReduceOp kOp, typename T, typename Index>
-constexpr ScatterFunctions kFunctions{row<kOp, T>, elements<kOp, T, Index>, line<kOp, T, Index>, areAlike<Index>};
+constexpr ScatterFunctions kFunctions{row<kOp, T>, elements<kOp, T, Index>, narrow<kOp, T, Index>, lines<kOp, T, Index>,
+                                      areAlike<Index>};
 
 template <typename T, typename Index>
 ScatterFunctions ofIndex(ReduceOp op) {

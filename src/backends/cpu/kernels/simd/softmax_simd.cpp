@@ -6,6 +6,7 @@
 #include "backends/cpu/kernels/simd/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
 // clang-format on
 
 #include <algorithm>
@@ -174,38 +175,72 @@ HWY_INLINE bool fewVectors(const float* x, float* y, size_t rowCount, size_t cou
   }
 }
 
+// The logarithm of sums, which are NaN or at least 1.
+HWY_INLINE V logarithmOf(V sum) { return hn::IfThenElse(hn::IsNaN(sum), sum, hn::Log(D(), sum)); }
+
+// As many rows as a vector has lanes, element i of all of them in vector i; and back.
+HWY_INLINE void turnIn(const float* x, float* columns, size_t rowCount, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  if (rowCount == lanes && count >= 2 && count <= 4) {
+    V v0, v1, v2 = hn::Zero(d), v3 = hn::Zero(d);
+    if (count == 2) hn::LoadInterleaved2(d, x, v0, v1);
+    if (count == 3) hn::LoadInterleaved3(d, x, v0, v1, v2);
+    if (count == 4) hn::LoadInterleaved4(d, x, v0, v1, v2, v3);
+    hn::Store(v0, d, columns);
+    hn::Store(v1, d, columns + lanes);
+    hn::Store(v2, d, columns + 2 * lanes);
+    hn::Store(v3, d, columns + 3 * lanes);
+    return;
+  }
+  for (size_t lane = 0; lane < rowCount; ++lane) {
+    for (size_t i = 0; i < count; ++i) columns[i * lanes + lane] = x[lane * count + i];
+  }
+}
+HWY_INLINE void turnOut(const float* columns, float* y, size_t rowCount, size_t count) {
+  const D d;
+  const size_t lanes = hn::Lanes(d);
+  const auto of = [&](size_t i) HWY_ATTR { return hn::Load(d, columns + i * lanes); };
+  if (rowCount == lanes && count == 2) return hn::StoreInterleaved2(of(0), of(1), d, y);
+  if (rowCount == lanes && count == 3) return hn::StoreInterleaved3(of(0), of(1), of(2), d, y);
+  if (rowCount == lanes && count == 4) return hn::StoreInterleaved4(of(0), of(1), of(2), of(3), d, y);
+  for (size_t lane = 0; lane < rowCount; ++lane) {
+    for (size_t i = 0; i < count; ++i) y[lane * count + i] = columns[i * lanes + lane];
+  }
+}
+
 // Rows shorter than a vector, as many side by side as it has lanes. A row's result does not depend on its lane. x and y
 // may be the same.
+template <bool kLogarithm>
 HWY_INLINE void narrowRows(const float* x, float* y, size_t rowCount, size_t count) {
   const D d;
   const size_t lanes = hn::Lanes(d);
   HWY_ALIGN float columns[HWY_MAX_BYTES / sizeof(float) * kNarrow] = {};
   for (size_t r = 0; r < rowCount; r += lanes, x += lanes * count, y += lanes * count) {
     const size_t some = std::min(lanes, rowCount - r);
-    for (size_t lane = 0; lane < some; ++lane) {
-      for (size_t i = 0; i < count; ++i) columns[i * lanes + lane] = x[lane * count + i];
-    }
+    turnIn(x, columns, some, count);
     V most = hn::Load(d, columns);
     for (size_t i = 1; i < count; ++i) most = greater(most, hn::Load(d, columns + i * lanes));
     V sum = hn::Zero(d);
     for (size_t i = 0; i < count; ++i) {
-      const V e = exponential::ofNegative(hn::Sub(hn::Load(d, columns + i * lanes), most));
-      hn::Store(e, d, columns + i * lanes);
+      const V below = hn::Sub(hn::Load(d, columns + i * lanes), most);
+      const V e = exponential::ofNegative(below);
+      hn::Store(kLogarithm ? below : e, d, columns + i * lanes);
       sum = hn::Add(sum, e);
     }
-    const V factor = hn::Div(hn::Set(d, 1.f), sum);
-    for (size_t i = 0; i < count; ++i)
-      hn::Store(hn::Mul(hn::Load(d, columns + i * lanes), factor), d, columns + i * lanes);
-    for (size_t lane = 0; lane < some; ++lane) {
-      for (size_t i = 0; i < count; ++i) y[lane * count + i] = columns[i * lanes + lane];
+    const V last = kLogarithm ? logarithmOf(sum) : hn::Div(hn::Set(d, 1.f), sum);
+    for (size_t i = 0; i < count; ++i) {
+      const V each = hn::Load(d, columns + i * lanes);
+      hn::Store(kLogarithm ? hn::Sub(each, last) : hn::Mul(each, last), d, columns + i * lanes);
     }
+    turnOut(columns, y, some, count);
   }
 }
 
 void rows(const float* x, float* y, size_t rowCount, size_t count) {
   const size_t lanes = hn::Lanes(D());
   if (count == 8 * lanes) return rowsOfVectors<8, false, false>(x, y, rowCount, count);
-  if (count <= kNarrow && count != lanes) return narrowRows(x, y, rowCount, count);
+  if (count <= kNarrow && count != lanes) return narrowRows<false>(x, y, rowCount, count);
   if (fewVectors<false>(x, y, rowCount, count)) return;
   for (size_t r = 0; r < rowCount; ++r) row(x + r * count, y + r * count, count);
 }
@@ -265,6 +300,7 @@ void logRow(const float* x, float* y, size_t count) {
 }
 
 void logRows(const float* x, float* y, size_t rowCount, size_t count) {
+  if (count <= kNarrow) return narrowRows<true>(x, y, rowCount, count);
   if (fewVectors<true>(x, y, rowCount, count)) return;
   for (size_t r = 0; r < rowCount; ++r) logRow(x + r * count, y + r * count, count);
 }
@@ -276,10 +312,7 @@ void logColumnsOf(const float* x, float* y, size_t rowCount, size_t step) {
   V sum = hn::Zero(d);
   for (size_t r = 0; r < rowCount; ++r)
     sum = hn::Add(sum, exponential::ofNegative(hn::Sub(hn::LoadU(d, x + r * step), most)));
-  HWY_ALIGN float sums[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(sum, d, sums);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) sums[i] = std::log(sums[i]);
-  const V logarithm = hn::Load(d, sums);
+  const V logarithm = logarithmOf(sum);
   for (size_t r = 0; r < rowCount; ++r)
     hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + r * step), most), logarithm), d, y + r * step);
 }

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <type_traits>
@@ -80,8 +81,10 @@ template <typename T>
 void columns(const void* vx, size_t step, size_t extent, size_t count, size_t k, bool largest, int32_t* result) {
   const T* x = static_cast<const T*>(vx);
   alignas(64) int32_t keys[kTopColumns] = {};
-  alignas(64) int32_t best[kMostTop * kTopColumns] = {};
-  alignas(64) int32_t rows[kMostTop * kTopColumns] = {};
+  alignas(64) int32_t best[kMostTop * kTopColumns];
+  alignas(64) int32_t rows[kMostTop * kTopColumns];
+  std::fill_n(best, k * kTopColumns, 0);  // what is used of them: all of them would take longer than two rows
+  std::fill_n(rows, k * kTopColumns, 0);
   for (size_t r = 0; r < extent; ++r, x += step) {
     keysOf(x, count, largest, keys);
     place(keys, static_cast<int32_t>(r), r < k ? r + 1 : k, r >= k, best, rows);

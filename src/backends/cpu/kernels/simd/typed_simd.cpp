@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backends/cpu/kernels/common/whole_functions.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -344,6 +345,7 @@ constexpr size_t kCount = 0
 
 VectorFunction typedFunction(ops::ScalarOp op, DataType type) {
   if (const auto found = TENON_SIMD_BEST(findTyped)(op, type)) return found;
+  if (op == ops::ScalarOp::k_exp && type == DataType::kI32) return narrowExponential;
   const bool isTruth = ops::row(op).result == ops::ScalarResult::kBool;
   return type == DataType::kF32 && !isTruth ? vectorFunction(op) : nullptr;
 }
@@ -360,6 +362,8 @@ VectorFunction spreadFunction(DataType type) {
 
 VectorFunction wideFunction(ops::ScalarOp op) {
   static constexpr auto kLoops = wideLoops(std::make_index_sequence<kCount>());
+  if (op == ops::ScalarOp::k_exp) return wholeExponential;
+  if (op == ops::ScalarOp::k_log) return wholeLogarithm;
   return kLoops[static_cast<size_t>(op)];
 }
 
