@@ -97,6 +97,30 @@ TEST(MatMul, Epilogues) {
   EXPECT_EQ(runEach(product(13, 40, 3, false, "add(x0,x1);elu(t0,0.5)", "1,1,3")), 1 + kOfOneDnn);
 }
 
+// A row that is added to all rows, a matrix, or both in either order; slopes and bounds behind them; gates. Columns
+// that fill no panel, and one column, whose row is one value.
+TEST(MatMul, AddedRowsAndMatrices) {
+  for (const std::string epilogue :
+       {"add(x0,x1);add(t0,x2)", "add(x2,x0);add(t0,x1);clip(t1,-0.5,0.75)",
+        "add(x0,x1);add(x2,t0);leaky_relu(t1,0.25)", "add(x0,x1);add(t0,x1);add(t1,x2)",
+        "add(x0,x1);sigmoid(t0);mul(t0,t1);add(t2,x2)", "sigmoid(x0);mul(x0,t0);add(t1,x2);add(t2,x1)"}) {
+    for (const int64_t rows : {1, 2, 9, 37}) {
+      for (const int64_t columns : {1, 16, 45, 64}) {
+        const auto text = fmt::format(R"g(graph "g" {{
+  input %a : f32[{0},70]
+  input %row : f32[{1}]
+  input %matrix : f32[{0},{1}]
+  const %w : f32[70,{1}] = random(1)
+  %y : f32[{0},{1}] = matmul{{epilogue="{2}"}}(%a, %w, %row, %matrix) "product"
+  output %y
+}})g",
+                                      rows, columns, epilogue);
+        EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+      }
+    }
+  }
+}
+
 // Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
 TEST(MatMul, BandsOfConstants) {
   struct Case {

@@ -75,6 +75,9 @@ class TileEpilogue {
   enum class Gate : uint8_t { kNone, kSwish, kHardSwish };
   bool gate();
   bool findDirect();
+  bool add(int operand);
+  void runDirect(TileFunction function, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
+                 int64_t columns) const;
   bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
@@ -85,7 +88,7 @@ class TileEpilogue {
     int64_t step;
   };
   void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep,
-                     const Matrix& addend) const;
+                     const float* bias, const Matrix& addend) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
@@ -93,10 +96,12 @@ class TileEpilogue {
   std::vector<float> literals_;  // a tile of each
   int64_t outStep_ = 0;          // 0: dense
   std::vector<int64_t> operandSteps_;
-  // At most one added matrix, then a slope below zero and a clamp; or a gate, one added matrix and a clamp.
+  // At most one added row and one added matrix, then a slope below zero and a clamp; or a gate, one added matrix and a
+  // clamp.
   bool direct_ = false;
   Gate gate_ = Gate::kNone;
   float gateSlope_ = 0, gateOffset_ = 0;
+  int bias_ = -1;       // extra operand, the added row
   int addend_ = -1;     // extra operand
   bool bends_ = false;  // by the slope of an extra operand, or by a literal
   int slope_ = -1;      // extra operand
