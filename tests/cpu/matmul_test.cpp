@@ -121,6 +121,37 @@ TEST(MatMul, AddedRowsAndMatrices) {
   }
 }
 
+// Little depth: constants, computed matrices as they lie or transposed; a factor, a row, a matrix and bounds; columns
+// that leave a job.
+TEST(MatMul, LittleDepth) {
+  for (const std::string epilogue : {"mul(x0,1)", "mul(x0,0.5);add(t0,x1);add(x2,t1);relu(t2)", "mul(-2,x0);add(t0,x2)",
+                                     "add(x0,x1);clip(t0,-0.5,0.25)", "mul(x0,0.5);add(t0,x1);leaky_relu(t1,0.25)"}) {
+    for (const auto& [rows, columns] :
+         {std::pair{1, 1}, {1, 45}, {3, 64}, {37, 4}, {9, 45}, {131, 67}, {2, 16400}, {67, 1}}) {
+      for (int depth = 1; depth <= 5; ++depth) {
+        for (int form = 0; form < 6; ++form) {
+          const bool transposeA = form % 2 == 1;
+          const bool transposeB = form % 3 == 1;
+          const auto w = transposeB ? fmt::format("[{},{}]", columns, depth) : fmt::format("[{},{}]", depth, columns);
+          const bool isConstant = form % 3 == 2 || form == 1;
+          const auto text = fmt::format(
+              R"g(graph "g" {{
+  input %a : f32{0}
+  input %row : f32[{2}]
+  input %matrix : f32[{1},{2}]
+  {3} %w : f32{4}{5}
+  %y : f32[{1},{2}] = matmul{{transposeA={6} transposeB={7} epilogue="{8}"}}(%a, %w, %row, %matrix) "product"
+  output %y
+}})g",
+              transposeA ? fmt::format("[{},{}]", depth, rows) : fmt::format("[{},{}]", rows, depth), rows, columns,
+              isConstant ? "const" : "input", w, isConstant ? " = random(1)" : "", transposeA, transposeB, epilogue);
+          EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+        }
+      }
+    }
+  }
+}
+
 // Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
 TEST(MatMul, BandsOfConstants) {
   struct Case {

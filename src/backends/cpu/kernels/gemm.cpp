@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/gemv_simd.h"
+#include "backends/cpu/kernels/simd/shallow_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
@@ -118,12 +119,20 @@ class GemmInstance final : public runtime::KernelInstance {
     chunks_ = std::max<int64_t>(1, (panels + chunkPanels_ - 1) / std::max<int64_t>(chunkPanels_, 1));
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
     isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
+    isShallow_ = depth_ > 0 && depth_ <= kShallowDepth && epilogue_.isPlain();
+    packsB_ = !kernel_.isPacked && !(isShallow_ && !kernel_.op.transposeB);
+    if (isShallow_) {
+      isDirect_ = isColumn_ = false;
+      packedFloats_ = packsB_ ? countB_ * panels * panelFloats_ : 0;
+      return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) *
+             sizeof(float);
+    }
     if (isDirect_ || isColumn_) return 0;
     fetchesOut_ = rows_ * columns_ > kManyResults;
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
-    packsEach_ = !kernel_.isPacked && rows_ <= kFewTiles * tileRows && countB_ == matrices;
+    packsEach_ = packsB_ && rows_ <= kFewTiles * tileRows && countB_ == matrices;
     if (packsEach_) packedFloats_ = std::min<int64_t>(countB_ * panels, platform::teamSize()) * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
   }
@@ -135,7 +144,7 @@ class GemmInstance final : public runtime::KernelInstance {
     auto* const workspace = static_cast<float*>(arguments.workspace);
     if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
     if (isColumn_) return multiplyColumn(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
-    if (!kernel_.isPacked && !packsEach_) {
+    if (packsB_ && !packsEach_) {
       packB(panels, workspace);
       panels = workspace;
     }
@@ -144,6 +153,7 @@ class GemmInstance final : public runtime::KernelInstance {
       a = workspace + packedFloats_;
     }
     auto* const out = static_cast<float*>(arguments.outputs[0]);
+    if (isShallow_) return multiplyShallow(a, panels, out, arguments.inputs + 2);
     if (packsEach_) return packAndMultiply(a, panels, workspace, out, arguments.inputs + 2);
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
@@ -166,7 +176,7 @@ class GemmInstance final : public runtime::KernelInstance {
   // Few rows by a matrix as it is, for which packing would take longer than the product.
   void multiplyRows(const float* a, const float* b, float* out, void* const* extras) const {
     constexpr int64_t kColumns = 256;  // of a job
-    constexpr int64_t kWidth = 32;     // that an epilogue takes at once
+    const bool isSum = kernel_.op.epilogue.instructions.empty();
     const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
     const auto matrices = static_cast<int64_t>(matrices_.size());
     const auto multiply = rowTimesMatrix();
@@ -177,12 +187,13 @@ class GemmInstance final : public runtime::KernelInstance {
       const int64_t count = std::min(kColumns, columns_ - first);
       alignas(64) float results[kColumns];
       for (int64_t row = 0; row < rows_; ++row) {
-        multiply(a + (pair.a * rows_ + row) * depth_, b + pair.b * depth_ * columns_ + first, columns_, depth_, results,
+        float* const to = isSum ? out + (matrix * rows_ + row) * columns_ + first : results;
+        multiply(a + (pair.a * rows_ + row) * depth_, b + pair.b * depth_ * columns_ + first, columns_, depth_, to,
                  count);
-        for (int64_t j = 0; j < count; j += kWidth) {
-          epilogue_.finish(results + j, 1, kWidth, std::min(kWidth, count - j), out, extras, matrix * rows_ + row,
-                           first + j, columns_);
-        }
+        if (isSum) continue;
+        const int64_t padded = (count + kMaxTileColumns - 1) / kMaxTileColumns * kMaxTileColumns;
+        std::fill(results + count, results + padded, 0.f);
+        epilogue_.finish(results, 1, padded, count, out, extras, matrix * rows_ + row, first, columns_);
       }
     });
   }
@@ -201,6 +212,33 @@ class GemmInstance final : public runtime::KernelInstance {
       alignas(64) float results[kRows];
       multiply(a + (pair.a * rows_ + first) * depth_, depth_, b + pair.b * depth_, depth_, results, count);
       epilogue_.finish(results, static_cast<int>(count), 1, 1, out, extras, matrix * rows_ + first, 0, 1);
+    });
+  }
+
+  // Rows whose results are written as they lie, by columns in panels or as they come.
+  void multiplyShallow(const float* a, const float* b, float* out, void* const* extras) const {
+    constexpr int64_t kResults = 16 * 1024;  // of a job
+    constexpr int64_t kStores = 4;           // what a result costs beside its products
+    const int64_t width = tileGeometry().columns;
+    const bool inPanels = kernel_.isPacked || packsB_;
+    const int64_t matrixFloats = inPanels ? panelCount(columns_) * panelFloats_ : depth_ * columns_;
+    const int64_t chunk = std::min((columns_ + width - 1) / width * width, kResults);
+    const int64_t chunks = (columns_ + chunk - 1) / chunk;
+    const int64_t blockRows = std::min(rows_, kResults / chunk);
+    const int64_t blocks = (rows_ + blockRows - 1) / blockRows;
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    const auto multiply = shallowFunction();
+    runJobs(matrices * blocks * chunks, matrices * rows_ * columns_ * (depth_ + kStores), [&](int64_t job) {
+      const int64_t matrix = job / (blocks * chunks);
+      const auto& pair = matrices_[static_cast<size_t>(matrix)];
+      const int64_t row = job / chunks % blocks * blockRows;
+      const int64_t column = job % chunks * chunk;
+      const auto plain = epilogue_.plain(extras, matrix * rows_ + row, column, columns_);
+      const int64_t panelStep = inPanels ? panelFloats_ : width;
+      multiply({a + (pair.a * rows_ + row) * depth_, depth_, b + pair.b * matrixFloats + column / width * panelStep,
+                inPanels ? width : columns_, panelStep, inPanels, std::min(blockRows, rows_ - row), depth_,
+                std::min(chunk, columns_ - column), plain.scale, plain.bias, plain.addend, plain.addendStep, plain.low,
+                plain.high, out + (matrix * rows_ + row) * columns_ + column, columns_});
     });
   }
 
@@ -297,6 +335,8 @@ class GemmInstance final : public runtime::KernelInstance {
   bool isDirect_ = false;    // multiplyRows()
   bool isColumn_ = false;    // multiplyColumn()
   bool packsEach_ = false;   // packAndMultiply()
+  bool isShallow_ = false;   // multiplyShallow()
+  bool packsB_ = false;      // the second matrix, at each launch
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

@@ -81,15 +81,28 @@ bool TileEpilogue::add(int operand) {
   return true;
 }
 
+bool TileEpilogue::scaleBy(const ops::ScalarInstruction& instruction) {
+  const auto& arguments = instruction.arguments;
+  const bool isFirst = arguments[0] == ScalarArgument::input(0);
+  const auto& factor = arguments[isFirst ? 1 : 0];
+  if (instruction.op != ScalarOp::k_mul || !(isFirst || arguments[1] == ScalarArgument::input(0))) return false;
+  if (factor.kind != Kind::kLiteral) return false;
+  scale_ = static_cast<float>(factor.literal);
+  return true;
+}
+
 bool TileEpilogue::findDirect() {
   low_ = -kInfinity;
   high_ = kInfinity;
   bias_ = addend_ = slope_ = -1;
   bends_ = false;
+  scale_ = 1;
   gate_ = Gate::kNone;
   const auto& instructions = expr_.instructions;
   size_t at = gate() ? 2 : 0;
   auto running = at == 2 ? ScalarArgument::result(1) : ScalarArgument::input(0);
+  if (at < instructions.size() && gate_ == Gate::kNone && scaleBy(instructions[at]))
+    running = ScalarArgument::result(static_cast<int>(at++));
   while (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
     const int added = addedInput(instructions[at], running);
     if (added < 0 || !add(added - 1)) return false;
@@ -226,6 +239,17 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
+TileEpilogue::Plain TileEpilogue::plain(void* const* extras, int64_t row, int64_t column,
+                                        int64_t columns) const noexcept {
+  Plain plain{scale_, nullptr, nullptr, 0, low_, high_};
+  if (bias_ >= 0) plain.bias = static_cast<const float*>(extras[bias_]) + column;
+  if (addend_ >= 0) {
+    plain.addendStep = operandStep(static_cast<size_t>(addend_), columns);
+    plain.addend = static_cast<const float*>(extras[addend_]) + row * plain.addendStep + column;
+  }
+  return plain;
+}
+
 std::optional<TileEpilogue::Ends> TileEpilogue::ends(void* const* extras) const noexcept {
   if (!isDirect() || addend_ >= 0 || bias_ >= 0) return std::nullopt;
   Ends ends{low_, high_, bends_, nullptr, literalSlope_};
@@ -243,7 +267,7 @@ void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, 
                                  int64_t outStep, const float* bias, const Matrix& addend) const {
   for (int r = 0; r < rows; ++r) {
     for (int64_t j = 0; j < width; ++j) {
-      float value = buffer[r * stride + j];
+      float value = buffer[r * stride + j] * scale_;
       if (bias != nullptr) value += bias[j];
       if (addend.data != nullptr) value += addend.data[r * addend.step + j];
       out[r * outStep + j] = value < low_ ? low_ : value > high_ ? high_ : value;
