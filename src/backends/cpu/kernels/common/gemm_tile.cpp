@@ -134,10 +134,10 @@ Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, in
   constexpr int64_t kSoon = 2048;
   const int64_t columns = tileGeometry().columns;
   const int64_t lines = std::max<int64_t>(1, columns / kLine);  // of a step
+  if (tiles == 1) return {};  // it reads at the speed of memory, which the processor asks for itself
   if (floats > kLargePanel) return tile == 0 ? Ahead{panel + kSoon, columns, (lines - 1) * kLine} : Ahead{};
   if (!hasNext) return {};
   const float* const next = panel + floats;
-  if (tiles == 1) return {next, columns, (lines - 1) * kLine};
   return tile < lines ? Ahead{next + tile * kLine, columns, 0} : Ahead{};
 }
 
