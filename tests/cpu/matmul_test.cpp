@@ -152,6 +152,35 @@ TEST(MatMul, LittleDepth) {
   }
 }
 
+// One column, few, and few rows by a transposed matrix: sums along the depth, of matrices that lie as they come or
+// turned; batches that broadcast.
+TEST(MatMul, AlongTheDepth) {
+  for (const int64_t rows : {1, 2, 3, 5, 8, 9, 35}) {
+    for (const int64_t depth : {9, 64, 79, 130}) {
+      for (const int64_t columns : {1, 2, 3, 4, 5, 35}) {
+        for (int form = 0; form < 8; ++form) {
+          const bool transposeA = form % 2 == 1;
+          const bool transposeB = form / 2 % 2 == 1;
+          const bool isConstant = form / 4 == 1;
+          const auto text =
+              fmt::format(R"g(graph "g" {{
+  input %a : f32[2,3,{}]
+  {} %w : f32[{}{}]{}
+  input %row : f32[{}]
+  %y : f32[2,3,{},{}] = matmul{{transposeA={} transposeB={} epilogue="add(x0,x1);relu(t0)"}}(%a, %w, %row) "product"
+  output %y
+}})g",
+                          transposeA ? fmt::format("{},{}", depth, rows) : fmt::format("{},{}", rows, depth),
+                          isConstant ? "const" : "input", isConstant ? "" : "3,",
+                          transposeB ? fmt::format("{},{}", columns, depth) : fmt::format("{},{}", depth, columns),
+                          isConstant ? " = random(1)" : "", columns, rows, columns, transposeA, transposeB);
+          EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+        }
+      }
+    }
+  }
+}
+
 // Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
 TEST(MatMul, BandsOfConstants) {
   struct Case {

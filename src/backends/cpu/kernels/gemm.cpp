@@ -30,15 +30,20 @@ constexpr int64_t kFewTiles = 8;  // of rows, which meet a panel together
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
 
+// Columns that would leave most of a panel empty: sums of products along the depth take a vector of it at a time.
+constexpr int64_t kLongDepth = 64;
+bool isFew(int64_t depth, int64_t columns) { return columns <= 4 && depth >= kLongDepth; }
+
 struct GemmKernel final : runtime::Kernel, runtime::Packer {
   GemmKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op) {
     const auto& b = load.constants[1];
     if (b.data != nullptr && !isConstantF32(b))
       throw Unsupported("cpu.gemm: a constant matrix of {}; expected f32", name(b.dtype));
-    isPacked = b.data != nullptr && b.dims.count(0, b.dims.rank - 2) == 1;
-    if (!isPacked) return;
+    if (b.data == nullptr || b.dims.count(0, b.dims.rank - 2) != 1) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
+    isPacked = columns > 1 && (op.transposeA || !isFew(depth, columns));
+    if (!isPacked) return;
     findBands(static_cast<const float*>(b.data));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -118,16 +123,17 @@ class GemmInstance final : public runtime::KernelInstance {
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
     chunks_ = std::max<int64_t>(1, (panels + chunkPanels_ - 1) / std::max<int64_t>(chunkPanels_, 1));
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
-    isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
+    findDots();
     isShallow_ = depth_ > 0 && depth_ <= kShallowDepth && epilogue_.isPlain();
     packsB_ = !kernel_.isPacked && !(isShallow_ && !kernel_.op.transposeB);
     if (isShallow_) {
-      isDirect_ = isColumn_ = false;
+      isDirect_ = isAlong_ = isTurned_ = false;
       packedFloats_ = packsB_ ? countB_ * panels * panelFloats_ : 0;
       return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) *
              sizeof(float);
     }
-    if (isDirect_ || isColumn_) return 0;
+    if (isAlong_) return turnsB_ ? static_cast<size_t>(countB_ * depth_ * columns_) * sizeof(float) : 0;
+    if (isDirect_ || isTurned_) return 0;
     fetchesOut_ = rows_ * columns_ > kManyResults;
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
@@ -142,8 +148,10 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto* a = static_cast<const float*>(arguments.inputs[0]);
     const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
-    if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
-    if (isColumn_) return multiplyColumn(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
+    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    if (isAlong_) return multiplyAlong(a, turnsB_ ? turnB(panels, workspace) : panels, out, arguments.inputs + 2);
+    if (isTurned_) return multiplyTurned(a, panels, out, arguments.inputs + 2);
+    if (isDirect_) return multiplyRows(a, panels, out, arguments.inputs + 2);
     if (packsB_ && !packsEach_) {
       packB(panels, workspace);
       panels = workspace;
@@ -152,7 +160,6 @@ class GemmInstance final : public runtime::KernelInstance {
       transposeA(a, workspace + packedFloats_);
       a = workspace + packedFloats_;
     }
-    auto* const out = static_cast<float*>(arguments.outputs[0]);
     if (isShallow_) return multiplyShallow(a, panels, out, arguments.inputs + 2);
     if (packsEach_) return packAndMultiply(a, panels, workspace, out, arguments.inputs + 2);
     const int64_t each = blocks_ * chunks_;
@@ -198,19 +205,76 @@ class GemmInstance final : public runtime::KernelInstance {
     });
   }
 
-  // Rows by one column, whose elements lie behind each other: nothing is packed.
-  void multiplyColumn(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kRows = 32;  // of a job
+  // Whether sums go along the depth, where elements of rows and of columns lie behind each other or few are brought
+  // there: one column, few of them, or few rows by a transposed matrix, which packing would be more work for.
+  void findDots() {
+    const auto& op = kernel_.op;
+    const bool isAsItIs = !kernel_.isPacked && depth_ > 0;
+    isTurned_ = isAsItIs && op.transposeA && columns_ == 1;
+    isAlong_ =
+        isAsItIs && !op.transposeA &&
+        (columns_ == 1 || isFew(depth_, columns_) || (op.transposeB && rows_ <= kMaxTileRows && depth_ >= kLongDepth));
+    turnsB_ = !op.transposeB && columns_ > 1;
+  }
+
+  const float* turnB(const float* b, float* to) const {
+    constexpr int64_t kRows = 1024;  // of a job
+    const int64_t pieces = (depth_ + kRows - 1) / kRows;
+    const auto transpose = transposeFunctions(sizeof(float)).transpose;
+    runJobs(countB_ * pieces, countB_ * depth_ * columns_, [&](int64_t i) {
+      const int64_t first = i % pieces * kRows;
+      const int64_t matrix = i / pieces * depth_ * columns_;
+      transpose(b + matrix + first * columns_, static_cast<size_t>(columns_), to + matrix + first,
+                static_cast<size_t>(depth_), static_cast<size_t>(std::min(kRows, depth_ - first)),
+                static_cast<size_t>(columns_));
+    });
+    return to;
+  }
+
+  void multiplyAlong(const float* a, const float* b, float* out, void* const* extras) const {
+    constexpr int64_t kColumns = kMaxTileColumns, kResults = kMaxTileRows * kColumns;  // of a job
+    const int64_t blockRows = columns_ == 1 ? kMaxTileColumns : kMaxTileRows;
+    const int64_t blocks = (rows_ + blockRows - 1) / blockRows;
+    const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
+    const auto matrices = static_cast<int64_t>(matrices_.size());
+    const auto multiply = rowsTimesRows();
+    const auto multiplyOne = rowsTimesColumn();
+    runJobs(matrices * blocks * chunks, matrices * rows_ * columns_ * depth_, [&](int64_t job) {
+      const int64_t matrix = job / (blocks * chunks);
+      const auto& pair = matrices_[static_cast<size_t>(matrix)];
+      const int64_t row = job / chunks % blocks * blockRows;
+      const int64_t column = job % chunks * kColumns;
+      const int64_t rows = std::min(blockRows, rows_ - row);
+      const int64_t width = std::min(kColumns, columns_ - column);
+      const float* const x = a + (pair.a * rows_ + row) * depth_;
+      const float* const y = b + (pair.b * columns_ + column) * depth_;
+      alignas(64) float results[kResults] = {};
+      const int64_t stride = columns_ == 1 ? 1 : kColumns;
+      if (columns_ == 1) {
+        multiplyOne(x, depth_, y, depth_, results, rows);
+      } else if (rows_ == 1) {
+        multiplyOne(y, depth_, x, depth_, results, width);
+      } else {
+        multiply(x, depth_, rows, y, depth_, width, depth_, results, stride);
+      }
+      epilogue_.finish(results, static_cast<int>(rows), stride, width, out, extras, matrix * rows_ + row, column,
+                       columns_);
+    });
+  }
+
+  // A transposed matrix by one column is that column, as a row, by the matrix as it lies.
+  void multiplyTurned(const float* a, const float* b, float* out, void* const* extras) const {
+    constexpr int64_t kRows = 256;  // of a job
     const int64_t blocks = (rows_ + kRows - 1) / kRows;
     const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowsTimesColumn();
+    const auto multiply = rowTimesMatrix();
     runJobs(matrices * blocks, matrices * rows_ * depth_, [&](int64_t job) {
       const int64_t matrix = job / blocks;
       const auto& pair = matrices_[static_cast<size_t>(matrix)];
       const int64_t first = job % blocks * kRows;
       const int64_t count = std::min(kRows, rows_ - first);
       alignas(64) float results[kRows];
-      multiply(a + (pair.a * rows_ + first) * depth_, depth_, b + pair.b * depth_, depth_, results, count);
+      multiply(b + pair.b * depth_, a + pair.a * rows_ * depth_ + first, rows_, depth_, results, count);
       epilogue_.finish(results, static_cast<int>(count), 1, 1, out, extras, matrix * rows_ + first, 0, 1);
     });
   }
@@ -333,7 +397,9 @@ class GemmInstance final : public runtime::KernelInstance {
   bool isLarge_ = false;     // the packed matrix leaves the second cache between launches
   bool fetchesOut_ = false;  // results leave the second cache
   bool isDirect_ = false;    // multiplyRows()
-  bool isColumn_ = false;    // multiplyColumn()
+  bool isAlong_ = false;     // multiplyAlong()
+  bool turnsB_ = false;      // turnB()
+  bool isTurned_ = false;    // multiplyTurned()
   bool packsEach_ = false;   // packAndMultiply()
   bool isShallow_ = false;   // multiplyShallow()
   bool packsB_ = false;      // the second matrix, at each launch

@@ -91,10 +91,76 @@ void rowsByColumn(const float* a, int64_t step, const float* b, int64_t depth, f
   for (; r < rows; ++r) dots<1>(a + r * step, step, b, depth, out + r);
 }
 
+constexpr int kMostRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // whose sums there are registers for
+
+template <int kRows, int kColumns>
+HWY_INLINE void crossed(const float* a, int64_t aStep, const float* b, int64_t bStep, int64_t depth, float* out,
+                        int64_t outStep) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sums[kRows][kColumns];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kColumns; ++j) sums[r][j] = hn::Zero(d);
+  }
+  int64_t k = 0;
+  for (; k + lanes <= depth; k += lanes) {
+    V factors[kColumns];
+#pragma GCC unroll 4
+    for (int j = 0; j < kColumns; ++j) factors[j] = hn::LoadU(d, b + j * bStep + k);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V value = hn::LoadU(d, a + r * aStep + k);
+#pragma GCC unroll 4
+      for (int j = 0; j < kColumns; ++j) sums[r][j] = hn::MulAdd(value, factors[j], sums[r][j]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kColumns; ++j) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][j]));
+      for (int64_t rest = k; rest < depth; ++rest) sum += a[r * aStep + rest] * b[j * bStep + rest];
+      out[r * outStep + j] = sum;
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void crossedRows(const float* a, int64_t aStep, const float* b, int64_t bStep, int64_t columns,
+                            int64_t depth, float* out, int64_t outStep) {
+  constexpr int kColumns = kRows <= kMostRows / 2 ? 4 : 2;
+  int64_t j = 0;
+  for (; j + kColumns <= columns; j += kColumns)
+    crossed<kRows, kColumns>(a, aStep, b + j * bStep, bStep, depth, out + j, outStep);
+  for (; j < columns; ++j) crossed<kRows, 1>(a, aStep, b + j * bStep, bStep, depth, out + j, outStep);
+}
+
+void rowsByRows(const float* a, int64_t aStep, int64_t rows, const float* b, int64_t bStep, int64_t columns,
+                int64_t depth, float* out, int64_t outStep) {
+  while (rows > 0) {
+    int64_t count = 1;
+    if (rows >= kMostRows) {
+      count = kMostRows;
+      crossedRows<kMostRows>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else if (rows >= kMostRows / 2) {
+      count = kMostRows / 2;
+      crossedRows<kMostRows / 2>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else if (rows >= 2) {
+      count = 2;
+      crossedRows<2>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else {
+      crossedRows<1>(a, aStep, b, bStep, columns, depth, out, outStep);
+    }
+    a += count * aStep;
+    out += count * outStep;
+    rows -= count;
+  }
+}
+
 }  // namespace gemv
 
 RowTimesMatrix findRowTimesMatrix() { return gemv::multiply; }
 RowsTimesColumn findRowsTimesColumn() { return gemv::rowsByColumn; }
+RowsTimesRows findRowsTimesRows() { return gemv::rowsByRows; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -105,10 +171,12 @@ namespace {
 
 TENON_SIMD_TABLE(findRowTimesMatrix);
 TENON_SIMD_TABLE(findRowsTimesColumn);
+TENON_SIMD_TABLE(findRowsTimesRows);
 
 }  // namespace
 
 RowTimesMatrix rowTimesMatrix() { return TENON_SIMD_BEST(findRowTimesMatrix)(); }
+RowsTimesRows rowsTimesRows() { return TENON_SIMD_BEST(findRowsTimesRows)(); }
 RowsTimesColumn rowsTimesColumn() { return TENON_SIMD_BEST(findRowsTimesColumn)(); }
 
 }  // namespace tenon::backends::cpu
