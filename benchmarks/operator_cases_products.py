@@ -82,7 +82,7 @@ def recurrences(table):
 
 
 def microsoft(table):
-    for b, s, past, heads, d in ((1, 128, 0, 12, 64), (1, 1, 128, 12, 64), (4, 32, 0, 4, 32), (8, 16, 64, 8, 64)):
+    for b, s, past, heads, d in ((1, 128, 0, 12, 64), (1, 1, 128, 12, 64), (4, 32, 0, 4, 32), (1, 16, 64, 8, 64)):
         hidden = heads * d
         operands = [("f32", (b, s, hidden), -1, 1)] * 3
         name = f"{b}x{s}+{past}x{heads}x{d}"

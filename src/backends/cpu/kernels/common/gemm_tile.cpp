@@ -110,6 +110,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 
+#include "backends/cpu/kernels/simd/transpose_simd.h"
+
 namespace tenon::backends::cpu {
 namespace {
 
@@ -150,6 +152,7 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
   constexpr int64_t kBlock = 64;  // of depth, so that neither side leaves the first cache
   const int64_t width = tileGeometry().columns;
   const int64_t panels = panelCount(source.columns);
+  const auto transpose = transposeFunctions(sizeof(float)).transpose;
   for (int64_t p = 0; p < panels; ++p, to += panelStride) {
     const int64_t count = std::min(width, source.columns - p * width);
     const float* const from = source.data + p * width * source.columnStride;
@@ -162,6 +165,13 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
     }
     for (int64_t first = 0; first < source.depth; first += kBlock) {
       const int64_t last = std::min(first + kBlock, source.depth);
+      if (source.depthStride == 1) {
+        transpose(from + first, static_cast<size_t>(source.columnStride), to + first * width,
+                  static_cast<size_t>(width), static_cast<size_t>(count), static_cast<size_t>(last - first));
+        for (int64_t k = first; count < width && k < last; ++k)
+          std::fill(to + k * width + count, to + (k + 1) * width, 0.f);
+        continue;
+      }
       for (int64_t j = 0; j < count; ++j) {
         for (int64_t k = first; k < last; ++k)
           to[k * width + j] = from[k * source.depthStride + j * source.columnStride];
