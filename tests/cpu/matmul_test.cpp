@@ -181,6 +181,21 @@ TEST(MatMul, AlongTheDepth) {
   }
 }
 
+// A column that leaves the first cache.
+TEST(MatMul, LongColumns) {
+  for (const auto& [a, w, y, transposeB] :
+       {std::tuple{"3,9001", "9001,1", "3,1", false}, {"1,4097", "5,4097", "1,5", true}}) {
+    const auto text = fmt::format(R"g(graph "g" {{
+  input %a : f32[{}]
+  input %w : f32[{}]
+  %y : f32[{}] = matmul{{transposeB={}}}(%a, %w) "product"
+  output %y
+}})g",
+                                  a, w, y, transposeB);
+    EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+  }
+}
+
 // Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
 TEST(MatMul, BandsOfConstants) {
   struct Case {
