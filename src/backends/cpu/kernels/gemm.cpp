@@ -5,8 +5,8 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
+#include "backends/cpu/kernels/common/unpacked_products.h"
 #include "backends/cpu/kernels/common/work_queue.h"
-#include "backends/cpu/kernels/simd/gemv_simd.h"
 #include "backends/cpu/kernels/simd/shallow_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
@@ -149,9 +149,26 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
     auto* const out = static_cast<float*>(arguments.outputs[0]);
-    if (isAlong_) return multiplyAlong(a, turnsB_ ? turnB(panels, workspace) : panels, out, arguments.inputs + 2);
-    if (isTurned_) return multiplyTurned(a, panels, out, arguments.inputs + 2);
-    if (isDirect_) return multiplyRows(a, panels, out, arguments.inputs + 2);
+    if (isAlong_ && turnsB_) {
+      turnColumns(panels, countB_, depth_, columns_, workspace);
+      panels = workspace;
+    }
+    const auto unpacked = [&] {
+      return UnpackedProduct{epilogue_,
+                             kernel_.op.epilogue.empty(),
+                             matrices_,
+                             rows_,
+                             depth_,
+                             columns_,
+                             a,
+                             panels,
+                             out,
+                             arguments.inputs + 2,
+                             kernel_.isPacked || packsB_};
+    };
+    if (isAlong_) return multiplyAlong(unpacked());
+    if (isTurned_) return multiplyTurned(unpacked());
+    if (isDirect_) return multiplyRows(unpacked());
     if (packsB_ && !packsEach_) {
       packB(panels, workspace);
       panels = workspace;
@@ -160,7 +177,7 @@ class GemmInstance final : public runtime::KernelInstance {
       transposeA(a, workspace + packedFloats_);
       a = workspace + packedFloats_;
     }
-    if (isShallow_) return multiplyShallow(a, panels, out, arguments.inputs + 2);
+    if (isShallow_) return multiplyShallow(unpacked());
     if (packsEach_) return packAndMultiply(a, panels, workspace, out, arguments.inputs + 2);
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
@@ -180,31 +197,6 @@ class GemmInstance final : public runtime::KernelInstance {
     countB_ = matrices.countB;
   }
 
-  // Few rows by a matrix as it is, for which packing would take longer than the product.
-  void multiplyRows(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kColumns = 256;  // of a job
-    const bool isSum = kernel_.op.epilogue.instructions.empty();
-    const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowTimesMatrix();
-    runJobs(matrices * chunks, matrices * rows_ * columns_ * depth_, [&](int64_t job) {
-      const int64_t matrix = job / chunks;
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t first = job % chunks * kColumns;
-      const int64_t count = std::min(kColumns, columns_ - first);
-      alignas(64) float results[kColumns];
-      for (int64_t row = 0; row < rows_; ++row) {
-        float* const to = isSum ? out + (matrix * rows_ + row) * columns_ + first : results;
-        multiply(a + (pair.a * rows_ + row) * depth_, b + pair.b * depth_ * columns_ + first, columns_, depth_, to,
-                 count);
-        if (isSum) continue;
-        const int64_t padded = (count + kMaxTileColumns - 1) / kMaxTileColumns * kMaxTileColumns;
-        std::fill(results + count, results + padded, 0.f);
-        epilogue_.finish(results, 1, padded, count, out, extras, matrix * rows_ + row, first, columns_);
-      }
-    });
-  }
-
   // Whether sums go along the depth, where elements of rows and of columns lie behind each other or few are brought
   // there: one column, few of them, or few rows by a transposed matrix, which packing would be more work for.
   void findDots() {
@@ -215,95 +207,6 @@ class GemmInstance final : public runtime::KernelInstance {
         isAsItIs && !op.transposeA &&
         (columns_ == 1 || isFew(depth_, columns_) || (op.transposeB && rows_ <= kMaxTileRows && depth_ >= kLongDepth));
     turnsB_ = !op.transposeB && columns_ > 1;
-  }
-
-  const float* turnB(const float* b, float* to) const {
-    constexpr int64_t kRows = 1024;  // of a job
-    const int64_t pieces = (depth_ + kRows - 1) / kRows;
-    const auto transpose = transposeFunctions(sizeof(float)).transpose;
-    runJobs(countB_ * pieces, countB_ * depth_ * columns_, [&](int64_t i) {
-      const int64_t first = i % pieces * kRows;
-      const int64_t matrix = i / pieces * depth_ * columns_;
-      transpose(b + matrix + first * columns_, static_cast<size_t>(columns_), to + matrix + first,
-                static_cast<size_t>(depth_), static_cast<size_t>(std::min(kRows, depth_ - first)),
-                static_cast<size_t>(columns_));
-    });
-    return to;
-  }
-
-  void multiplyAlong(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kColumns = kMaxTileColumns, kResults = kMaxTileRows * kColumns;  // of a job
-    const int64_t blockRows = columns_ == 1 ? kMaxTileColumns : kMaxTileRows;
-    const int64_t blocks = (rows_ + blockRows - 1) / blockRows;
-    const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowsTimesRows();
-    const auto multiplyOne = rowsTimesColumn();
-    runJobs(matrices * blocks * chunks, matrices * rows_ * columns_ * depth_, [&](int64_t job) {
-      const int64_t matrix = job / (blocks * chunks);
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t row = job / chunks % blocks * blockRows;
-      const int64_t column = job % chunks * kColumns;
-      const int64_t rows = std::min(blockRows, rows_ - row);
-      const int64_t width = std::min(kColumns, columns_ - column);
-      const float* const x = a + (pair.a * rows_ + row) * depth_;
-      const float* const y = b + (pair.b * columns_ + column) * depth_;
-      alignas(64) float results[kResults] = {};
-      const int64_t stride = columns_ == 1 ? 1 : kColumns;
-      if (columns_ == 1) {
-        multiplyOne(x, depth_, y, depth_, results, rows);
-      } else if (rows_ == 1) {
-        multiplyOne(y, depth_, x, depth_, results, width);
-      } else {
-        multiply(x, depth_, rows, y, depth_, width, depth_, results, stride);
-      }
-      epilogue_.finish(results, static_cast<int>(rows), stride, width, out, extras, matrix * rows_ + row, column,
-                       columns_);
-    });
-  }
-
-  // A transposed matrix by one column is that column, as a row, by the matrix as it lies.
-  void multiplyTurned(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kRows = 256;  // of a job
-    const int64_t blocks = (rows_ + kRows - 1) / kRows;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowTimesMatrix();
-    runJobs(matrices * blocks, matrices * rows_ * depth_, [&](int64_t job) {
-      const int64_t matrix = job / blocks;
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t first = job % blocks * kRows;
-      const int64_t count = std::min(kRows, rows_ - first);
-      alignas(64) float results[kRows];
-      multiply(b + pair.b * depth_, a + pair.a * rows_ * depth_ + first, rows_, depth_, results, count);
-      epilogue_.finish(results, static_cast<int>(count), 1, 1, out, extras, matrix * rows_ + first, 0, 1);
-    });
-  }
-
-  // Rows whose results are written as they lie, by columns in panels or as they come.
-  void multiplyShallow(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kResults = 16 * 1024;  // of a job
-    constexpr int64_t kStores = 4;           // what a result costs beside its products
-    const int64_t width = tileGeometry().columns;
-    const bool inPanels = kernel_.isPacked || packsB_;
-    const int64_t matrixFloats = inPanels ? panelCount(columns_) * panelFloats_ : depth_ * columns_;
-    const int64_t chunk = std::min((columns_ + width - 1) / width * width, kResults);
-    const int64_t chunks = (columns_ + chunk - 1) / chunk;
-    const int64_t blockRows = std::min(rows_, kResults / chunk);
-    const int64_t blocks = (rows_ + blockRows - 1) / blockRows;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = shallowFunction();
-    runJobs(matrices * blocks * chunks, matrices * rows_ * columns_ * (depth_ + kStores), [&](int64_t job) {
-      const int64_t matrix = job / (blocks * chunks);
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t row = job / chunks % blocks * blockRows;
-      const int64_t column = job % chunks * chunk;
-      const auto plain = epilogue_.plain(extras, matrix * rows_ + row, column, columns_);
-      const int64_t panelStep = inPanels ? panelFloats_ : width;
-      multiply({a + (pair.a * rows_ + row) * depth_, depth_, b + pair.b * matrixFloats + column / width * panelStep,
-                inPanels ? width : columns_, panelStep, inPanels, std::min(blockRows, rows_ - row), depth_,
-                std::min(chunk, columns_ - column), plain.scale, plain.bias, plain.addend, plain.addendStep, plain.low,
-                plain.high, out + (matrix * rows_ + row) * columns_ + column, columns_});
-    });
   }
 
   void packB(const float* b, float* to) const {
@@ -398,7 +301,7 @@ class GemmInstance final : public runtime::KernelInstance {
   bool fetchesOut_ = false;  // results leave the second cache
   bool isDirect_ = false;    // multiplyRows()
   bool isAlong_ = false;     // multiplyAlong()
-  bool turnsB_ = false;      // turnB()
+  bool turnsB_ = false;      // turnColumns()
   bool isTurned_ = false;    // multiplyTurned()
   bool packsEach_ = false;   // packAndMultiply()
   bool isShallow_ = false;   // multiplyShallow()
