@@ -51,7 +51,8 @@ def model(op, inputs, constants, outputs, opset, attributes):
     infos = [helper.make_tensor_value_info(f"x{i}", KINDS[kind][0], shape) for i, (kind, shape, *_) in enumerate(inputs)]
     graph = helper.make_graph([helper.make_node(op, names, results, **attributes)], "operator", infos,
                               [onnx.ValueInfoProto(name=name) for name in results], initializers)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)] +
+                             [helper.make_opsetid(attributes[key], 1) for key in attributes if key == "domain"], ir_version=10)
     return Case(onnx.shape_inference.infer_shapes(made, data_prop=True), data, {kind for kind, *_ in inputs})
 
 

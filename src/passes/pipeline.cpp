@@ -59,11 +59,12 @@ constexpr Pass kPipeline[] = {
     {PASS(hoist_slices), When::kAlways, On::kAll},           // rows that nobody reads
     {PASS(fuse_add_norm), When::kAlways,
      On::kGpu},  // residual sums, before products take them; those of a CPU are faster in the products
-    {PASS(hoist_pointwise), When::kAlways, On::kAll},   // scalar work comes to stand behind the contractions ...
-    {PASS(sink_unit_axes), When::kAlways, On::kGpu},    // ... as pictures, where these are lines ...
-    {PASS(sink_windows), When::kAlways, On::kAll},      // ... or in front of what would only repeat it
-    {PASS(sink_transposes), When::kAlways, On::kAll},   // ... and transposes meet each other
-    {PASS(hoist_transposes), When::kAlways, On::kGpu},  // ... or go where they are less work
+    {PASS(hoist_pointwise), When::kAlways, On::kAll},      // scalar work comes to stand behind the contractions ...
+    {PASS(sink_unit_axes), When::kAlways, On::kGpu},       // ... as pictures, where these are lines ...
+    {PASS(sink_windows), When::kAlways, On::kAll},         // ... or in front of what would only repeat it
+    {PASS(sink_transposes), When::kAlways, On::kAll},      // ... and transposes meet each other
+    {PASS(hoist_transposes), When::kAlways, On::kGpu},     // ... or go where they are less work
+    {PASS(turn_deconvolutions), When::kAlways, On::kCpu},  // before what is done with convolutions
     {PASS(detect_dilation), When::kAlways,
      On::kCpu},  // while weights are those of the network; worth it where taps are computed one by one
     {PASS(fold_padding), When::kAlways, On::kAll},    // padding slices go into the windows behind them

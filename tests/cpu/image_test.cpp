@@ -209,8 +209,15 @@ std::string deconvolution(int64_t channels, int64_t outChannels, int64_t down, i
                      extra.empty() ? "" : ", %e");
 }
 
+// Deconvolutions of stride 1 stay such.
+struct WithoutTurning {
+  WithoutTurning() { setenv("TENON_DISABLE", "turn_deconvolutions", 1); }
+  ~WithoutTurning() { unsetenv("TENON_DISABLE"); }
+};
+
 // Windows that overlap or leave gaps, along 1 to 3 axes, in groups, cropped and padded.
 TEST(Deconvolution, ByChannels) {
+  const WithoutTurning scope;
   struct Case {
     std::string x, w, y, fields;
   };

@@ -97,6 +97,105 @@ TEST(MatMul, Epilogues) {
   EXPECT_EQ(runEach(product(13, 40, 3, false, "add(x0,x1);elu(t0,0.5)", "1,1,3")), 1 + kOfOneDnn);
 }
 
+// A row that is added to all rows, a matrix, or both in either order; slopes and bounds behind them; gates. Columns
+// that fill no panel, and one column, whose row is one value.
+TEST(MatMul, AddedRowsAndMatrices) {
+  for (const std::string epilogue :
+       {"add(x0,x1);add(t0,x2)", "add(x2,x0);add(t0,x1);clip(t1,-0.5,0.75)",
+        "add(x0,x1);add(x2,t0);leaky_relu(t1,0.25)", "add(x0,x1);add(t0,x1);add(t1,x2)",
+        "add(x0,x1);sigmoid(t0);mul(t0,t1);add(t2,x2)", "sigmoid(x0);mul(x0,t0);add(t1,x2);add(t2,x1)"}) {
+    for (const int64_t rows : {1, 2, 9, 37}) {
+      for (const int64_t columns : {1, 16, 45, 64}) {
+        const auto text = fmt::format(R"g(graph "g" {{
+  input %a : f32[{0},70]
+  input %row : f32[{1}]
+  input %matrix : f32[{0},{1}]
+  const %w : f32[70,{1}] = random(1)
+  %y : f32[{0},{1}] = matmul{{epilogue="{2}"}}(%a, %w, %row, %matrix) "product"
+  output %y
+}})g",
+                                      rows, columns, epilogue);
+        EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+      }
+    }
+  }
+}
+
+// Little depth: constants, computed matrices as they lie or transposed; a factor, a row, a matrix and bounds; columns
+// that leave a job.
+TEST(MatMul, LittleDepth) {
+  for (const std::string epilogue : {"mul(x0,1)", "mul(x0,0.5);add(t0,x1);add(x2,t1);relu(t2)", "mul(-2,x0);add(t0,x2)",
+                                     "add(x0,x1);clip(t0,-0.5,0.25)", "mul(x0,0.5);add(t0,x1);leaky_relu(t1,0.25)"}) {
+    for (const auto& [rows, columns] :
+         {std::pair{1, 1}, {1, 45}, {3, 64}, {37, 4}, {9, 45}, {131, 67}, {2, 16400}, {67, 1}}) {
+      for (int depth = 1; depth <= 5; ++depth) {
+        for (int form = 0; form < 6; ++form) {
+          const bool transposeA = form % 2 == 1;
+          const bool transposeB = form % 3 == 1;
+          const auto w = transposeB ? fmt::format("[{},{}]", columns, depth) : fmt::format("[{},{}]", depth, columns);
+          const bool isConstant = form % 3 == 2 || form == 1;
+          const auto text = fmt::format(
+              R"g(graph "g" {{
+  input %a : f32{0}
+  input %row : f32[{2}]
+  input %matrix : f32[{1},{2}]
+  {3} %w : f32{4}{5}
+  %y : f32[{1},{2}] = matmul{{transposeA={6} transposeB={7} epilogue="{8}"}}(%a, %w, %row, %matrix) "product"
+  output %y
+}})g",
+              transposeA ? fmt::format("[{},{}]", depth, rows) : fmt::format("[{},{}]", rows, depth), rows, columns,
+              isConstant ? "const" : "input", w, isConstant ? " = random(1)" : "", transposeA, transposeB, epilogue);
+          EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+        }
+      }
+    }
+  }
+}
+
+// One column, few, and few rows by a transposed matrix: sums along the depth, of matrices that lie as they come or
+// turned; batches that broadcast.
+TEST(MatMul, AlongTheDepth) {
+  for (const int64_t rows : {1, 2, 3, 5, 8, 9, 35}) {
+    for (const int64_t depth : {9, 64, 79, 130}) {
+      for (const int64_t columns : {1, 2, 3, 4, 5, 35}) {
+        for (int form = 0; form < 8; ++form) {
+          const bool transposeA = form % 2 == 1;
+          const bool transposeB = form / 2 % 2 == 1;
+          const bool isConstant = form / 4 == 1;
+          const auto text =
+              fmt::format(R"g(graph "g" {{
+  input %a : f32[2,3,{}]
+  {} %w : f32[{}{}]{}
+  input %row : f32[{}]
+  %y : f32[2,3,{},{}] = matmul{{transposeA={} transposeB={} epilogue="add(x0,x1);relu(t0)"}}(%a, %w, %row) "product"
+  output %y
+}})g",
+                          transposeA ? fmt::format("{},{}", depth, rows) : fmt::format("{},{}", rows, depth),
+                          isConstant ? "const" : "input", isConstant ? "" : "3,",
+                          transposeB ? fmt::format("{},{}", columns, depth) : fmt::format("{},{}", depth, columns),
+                          isConstant ? " = random(1)" : "", columns, rows, columns, transposeA, transposeB);
+          EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+        }
+      }
+    }
+  }
+}
+
+// A column that leaves the first cache.
+TEST(MatMul, LongColumns) {
+  for (const auto& [a, w, y, transposeB] :
+       {std::tuple{"3,9001", "9001,1", "3,1", false}, {"1,4097", "5,4097", "1,5", true}}) {
+    const auto text = fmt::format(R"g(graph "g" {{
+  input %a : f32[{}]
+  input %w : f32[{}]
+  %y : f32[{}] = matmul{{transposeB={}}}(%a, %w) "product"
+  output %y
+}})g",
+                                  a, w, y, transposeB);
+    EXPECT_EQ(runEach(text), 1 + kOfOneDnn) << text;
+  }
+}
+
 // Constants whose panels begin and end with rows of zeros, and one that has no others; leading axes of 1.
 TEST(MatMul, BandsOfConstants) {
   struct Case {

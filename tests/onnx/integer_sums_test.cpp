@@ -65,6 +65,49 @@ TEST(IntegerSums, MatricesOfWideIntegers) {
   }
 }
 
+// Lines, which are images of one row: strides, dilations, paddings that differ, groups.
+TEST(IntegerSums, ConvolutionsOfLines) {
+  struct Case {
+    int64_t stride, dilation, before, behind, groups;
+  };
+  for (const auto& c : {Case{1, 1, 1, 1, 1}, Case{2, 1, 0, 2, 1}, Case{1, 3, 4, 1, 2}, Case{3, 2, 2, 0, 4}}) {
+    constexpr int64_t kImages = 2, kChannels = 4, kLength = 23, kFilters = 8, kTaps = 3, kZero = 7;
+    const int64_t each = kChannels / c.groups;
+    const Reals x = wholeNumbers(kImages * kChannels * kLength, 0, 255, 5);
+    const Reals w = wholeNumbers(kFilters * each * kTaps, -100, 100, 6);
+    const int64_t length = (kLength + c.before + c.behind - c.dilation * (kTaps - 1) - 1) / c.stride + 1;
+    std::vector<int32_t> expected;
+    for (int64_t i = 0; i < kImages * kFilters * length; ++i) {
+      const int64_t filter = i / length % kFilters;
+      const int64_t first = filter / (kFilters / c.groups) * each;
+      int32_t sum = 0;
+      for (int64_t channel = 0; channel < each; ++channel) {
+        for (int64_t tap = 0; tap < kTaps; ++tap) {
+          const int64_t at = i % length * c.stride + tap * c.dilation - c.before;
+          if (at < 0 || at >= kLength) continue;
+          const int64_t place = ((i / length / kFilters) * kChannels + first + channel) * kLength + at;
+          sum += (static_cast<int32_t>(x[static_cast<size_t>(place)]) - static_cast<int32_t>(kZero)) *
+                 static_cast<int32_t>(w[static_cast<size_t>((filter * each + channel) * kTaps + tap)]);
+        }
+      }
+      expected.push_back(sum);
+    }
+    ModelMaker maker(17);
+    castInput(maker, "x", {kImages, kChannels, kLength}, kUint8);
+    std::string raw;
+    for (const float value : w) raw.push_back(static_cast<char>(static_cast<int>(value)));
+    maker.initializer("w", {kFilters, each, kTaps}, kInt8).set_raw_data(raw);
+    maker.initializer("zx", {}, kUint8).set_raw_data(std::string(1, static_cast<char>(kZero)));
+    auto& node = maker.node("ConvInteger", {"x", "w", "zx"}, {"y"});
+    ModelMaker::set(node, "strides", Ints{c.stride});
+    ModelMaker::set(node, "dilations", Ints{c.dilation});
+    ModelMaker::set(node, "pads", Ints{c.before, c.behind});
+    ModelMaker::set(node, "group", c.groups);
+    maker.output("y", {}, kInt32);
+    EXPECT_EQ(runModel<int32_t>(maker, {x}).at(0), expected);
+  }
+}
+
 // Few channels, whose sums a float holds, and many large weights, which are split; with and without a bias, which may
 // be too large for a float itself.
 TEST(IntegerSums, QuantizedConvolutions) {

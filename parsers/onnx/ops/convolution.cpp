@@ -244,8 +244,14 @@ Term integerConvolution(OnnxNode& node, size_t xAt, size_t kernelAt, const std::
   NetworkWriter& writer = node.writer();
   Operands operands = readOperands(node, node.input(xAt), node.input(kernelAt), {});
   resolvePadding(operands.spatial, writer.shapeOf(operands.input));
-  const Term x(writer, operands.input);
-  const Term kernel(writer, operands.kernel);
+  Term x(writer, operands.input);
+  Term kernel(writer, operands.kernel);
+  if (operands.oneDimensional) {  // lines as images of one row, whose windows are one run of bytes
+    x = Term(writer, node.input(xAt)).unsqueeze({2});
+    kernel = Term(writer, node.input(kernelAt)).unsqueeze({2});
+    for (const auto list : {&Spatial::strides, &Spatial::dilations, &Spatial::padsBegin, &Spatial::padsEnd})
+      std::swap((operands.spatial.*list)[0], (operands.spatial.*list)[1]);
+  }
   const auto zeroOf = [&](const Term& quantized, const std::optional<Term>& zero) {
     return zero ? *zero : Term(writer, writer.scalar(quantized.type(), 0));
   };
@@ -257,7 +263,7 @@ Term integerConvolution(OnnxNode& node, size_t xAt, size_t kernelAt, const std::
                                  listText("postPadding", spatial.padsEnd) +
                                  fmt::format("groups={}", node.integer("group", 1)) + result + "}",
                              inputs);
-  return operands.oneDimensional ? Term(writer, withoutUnitAxis(writer, y.value())) : y;
+  return operands.oneDimensional ? y.squeeze({2}) : y;
 }
 
 // One value, or one for each channel.

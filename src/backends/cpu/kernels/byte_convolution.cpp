@@ -336,12 +336,10 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
 
   // Takes away what the zero points of weights make of the sum of a window.
   void center(int32_t* sums, const uint8_t* window, const ByteTile& tile, const Piece& part) const {
+    const auto& functions = byteFinish();
     int32_t all = 0;
-    for (int64_t tap = 0; tap < tile.tapCount; ++tap) {
-      const uint8_t* const from = window + tile.taps[tap];
-      for (int64_t i = 0; i < weights_.depth; ++i) all += from[i];
-    }
-    for (int64_t c = 0; c < part.width; ++c) sums[c] -= zeroOfWeights_[static_cast<size_t>(part.column + c)] * all;
+    for (int64_t tap = 0; tap < tile.tapCount; ++tap) all += functions.sum(window + tile.taps[tap], weights_.depth);
+    functions.takeAway(sums, zeroOfWeights_.data() + part.column, all, part.width);
   }
 
   // Results go where they belong if they fill vectors there or parts of vectors are stored, else to rows of kColumns.

@@ -5,8 +5,9 @@
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/tile_epilogue.h"
+#include "backends/cpu/kernels/common/unpacked_products.h"
 #include "backends/cpu/kernels/common/work_queue.h"
-#include "backends/cpu/kernels/simd/gemv_simd.h"
+#include "backends/cpu/kernels/simd/shallow_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
@@ -29,15 +30,20 @@ constexpr int64_t kFewTiles = 8;  // of rows, which meet a panel together
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
 
+// Columns that would leave most of a panel empty: sums of products along the depth take a vector of it at a time.
+constexpr int64_t kLongDepth = 64;
+bool isFew(int64_t depth, int64_t columns) { return columns <= 4 && depth >= kLongDepth; }
+
 struct GemmKernel final : runtime::Kernel, runtime::Packer {
   GemmKernel(const ops::MatMul& op, const runtime::KernelLoad& load) : op(op) {
     const auto& b = load.constants[1];
     if (b.data != nullptr && !isConstantF32(b))
       throw Unsupported("cpu.gemm: a constant matrix of {}; expected f32", name(b.dtype));
-    isPacked = b.data != nullptr && b.dims.count(0, b.dims.rank - 2) == 1;
-    if (!isPacked) return;
+    if (b.data == nullptr || b.dims.count(0, b.dims.rank - 2) != 1) return;
     depth = depthOf(op, b.dims);
     columns = columnsOf(op, b.dims);
+    isPacked = columns > 1 && (op.transposeA || !isFew(depth, columns));
+    if (!isPacked) return;
     findBands(static_cast<const float*>(b.data));
   }
   std::unique_ptr<runtime::KernelInstance> instantiate() const override;
@@ -117,13 +123,22 @@ class GemmInstance final : public runtime::KernelInstance {
     chunkPanels_ = (panels + chunks_ - 1) / chunks_;
     chunks_ = std::max<int64_t>(1, (panels + chunkPanels_ - 1) / std::max<int64_t>(chunkPanels_, 1));
     isDirect_ = !kernel_.isPacked && !kernel_.op.transposeA && !kernel_.op.transposeB && rows_ <= kFewRows;
-    isColumn_ = !kernel_.isPacked && !kernel_.op.transposeA && columns_ == 1 && depth_ > 0;
-    if (isDirect_ || isColumn_) return 0;
+    findDots();
+    isShallow_ = depth_ > 0 && depth_ <= kShallowDepth && epilogue_.isPlain();
+    packsB_ = !kernel_.isPacked && !(isShallow_ && !kernel_.op.transposeB);
+    if (isShallow_) {
+      isDirect_ = isAlong_ = isTurned_ = false;
+      packedFloats_ = packsB_ ? countB_ * panels * panelFloats_ : 0;
+      return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) *
+             sizeof(float);
+    }
+    if (isAlong_) return turnsB_ ? static_cast<size_t>(countB_ * depth_ * columns_) * sizeof(float) : 0;
+    if (isDirect_ || isTurned_) return 0;
     fetchesOut_ = rows_ * columns_ > kManyResults;
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
-    packsEach_ = !kernel_.isPacked && rows_ <= kFewTiles * tileRows && countB_ == matrices;
+    packsEach_ = packsB_ && rows_ <= kFewTiles * tileRows && countB_ == matrices;
     if (packsEach_) packedFloats_ = std::min<int64_t>(countB_ * panels, platform::teamSize()) * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
   }
@@ -133,9 +148,28 @@ class GemmInstance final : public runtime::KernelInstance {
     const auto* a = static_cast<const float*>(arguments.inputs[0]);
     const auto* panels = static_cast<const float*>(arguments.inputs[1]);
     auto* const workspace = static_cast<float*>(arguments.workspace);
-    if (isDirect_) return multiplyRows(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
-    if (isColumn_) return multiplyColumn(a, panels, static_cast<float*>(arguments.outputs[0]), arguments.inputs + 2);
-    if (!kernel_.isPacked && !packsEach_) {
+    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    if (isAlong_ && turnsB_) {
+      turnColumns(panels, countB_, depth_, columns_, workspace);
+      panels = workspace;
+    }
+    const auto unpacked = [&] {
+      return UnpackedProduct{epilogue_,
+                             kernel_.op.epilogue.empty(),
+                             matrices_,
+                             rows_,
+                             depth_,
+                             columns_,
+                             a,
+                             panels,
+                             out,
+                             arguments.inputs + 2,
+                             kernel_.isPacked || packsB_};
+    };
+    if (isAlong_) return multiplyAlong(unpacked());
+    if (isTurned_) return multiplyTurned(unpacked());
+    if (isDirect_) return multiplyRows(unpacked());
+    if (packsB_ && !packsEach_) {
       packB(panels, workspace);
       panels = workspace;
     }
@@ -143,7 +177,7 @@ class GemmInstance final : public runtime::KernelInstance {
       transposeA(a, workspace + packedFloats_);
       a = workspace + packedFloats_;
     }
-    auto* const out = static_cast<float*>(arguments.outputs[0]);
+    if (isShallow_) return multiplyShallow(unpacked());
     if (packsEach_) return packAndMultiply(a, panels, workspace, out, arguments.inputs + 2);
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
@@ -163,45 +197,16 @@ class GemmInstance final : public runtime::KernelInstance {
     countB_ = matrices.countB;
   }
 
-  // Few rows by a matrix as it is, for which packing would take longer than the product.
-  void multiplyRows(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kColumns = 256;  // of a job
-    constexpr int64_t kWidth = 32;     // that an epilogue takes at once
-    const int64_t chunks = (columns_ + kColumns - 1) / kColumns;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowTimesMatrix();
-    runJobs(matrices * chunks, matrices * rows_ * columns_ * depth_, [&](int64_t job) {
-      const int64_t matrix = job / chunks;
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t first = job % chunks * kColumns;
-      const int64_t count = std::min(kColumns, columns_ - first);
-      alignas(64) float results[kColumns];
-      for (int64_t row = 0; row < rows_; ++row) {
-        multiply(a + (pair.a * rows_ + row) * depth_, b + pair.b * depth_ * columns_ + first, columns_, depth_, results,
-                 count);
-        for (int64_t j = 0; j < count; j += kWidth) {
-          epilogue_.finish(results + j, 1, kWidth, std::min(kWidth, count - j), out, extras, matrix * rows_ + row,
-                           first + j, columns_);
-        }
-      }
-    });
-  }
-
-  // Rows by one column, whose elements lie behind each other: nothing is packed.
-  void multiplyColumn(const float* a, const float* b, float* out, void* const* extras) const {
-    constexpr int64_t kRows = 32;  // of a job
-    const int64_t blocks = (rows_ + kRows - 1) / kRows;
-    const auto matrices = static_cast<int64_t>(matrices_.size());
-    const auto multiply = rowsTimesColumn();
-    runJobs(matrices * blocks, matrices * rows_ * depth_, [&](int64_t job) {
-      const int64_t matrix = job / blocks;
-      const auto& pair = matrices_[static_cast<size_t>(matrix)];
-      const int64_t first = job % blocks * kRows;
-      const int64_t count = std::min(kRows, rows_ - first);
-      alignas(64) float results[kRows];
-      multiply(a + (pair.a * rows_ + first) * depth_, depth_, b + pair.b * depth_, depth_, results, count);
-      epilogue_.finish(results, static_cast<int>(count), 1, 1, out, extras, matrix * rows_ + first, 0, 1);
-    });
+  // Whether sums go along the depth, where elements of rows and of columns lie behind each other or few are brought
+  // there: one column, few of them, or few rows by a transposed matrix, which packing would be more work for.
+  void findDots() {
+    const auto& op = kernel_.op;
+    const bool isAsItIs = !kernel_.isPacked && depth_ > 0;
+    isTurned_ = isAsItIs && op.transposeA && columns_ == 1;
+    isAlong_ =
+        isAsItIs && !op.transposeA &&
+        (columns_ == 1 || isFew(depth_, columns_) || (op.transposeB && rows_ <= kMaxTileRows && depth_ >= kLongDepth));
+    turnsB_ = !op.transposeB && columns_ > 1;
   }
 
   void packB(const float* b, float* to) const {
@@ -295,8 +300,12 @@ class GemmInstance final : public runtime::KernelInstance {
   bool isLarge_ = false;     // the packed matrix leaves the second cache between launches
   bool fetchesOut_ = false;  // results leave the second cache
   bool isDirect_ = false;    // multiplyRows()
-  bool isColumn_ = false;    // multiplyColumn()
+  bool isAlong_ = false;     // multiplyAlong()
+  bool turnsB_ = false;      // turnColumns()
+  bool isTurned_ = false;    // multiplyTurned()
   bool packsEach_ = false;   // packAndMultiply()
+  bool isShallow_ = false;   // multiplyShallow()
+  bool packsB_ = false;      // the second matrix, at each launch
   int64_t blockTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
 };
 

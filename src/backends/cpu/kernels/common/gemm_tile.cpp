@@ -110,6 +110,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 
+#include "backends/cpu/kernels/simd/transpose_simd.h"
+
 namespace tenon::backends::cpu {
 namespace {
 
@@ -134,10 +136,10 @@ Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, in
   constexpr int64_t kSoon = 2048;
   const int64_t columns = tileGeometry().columns;
   const int64_t lines = std::max<int64_t>(1, columns / kLine);  // of a step
+  if (tiles == 1) return {};  // it reads at the speed of memory, which the processor asks for itself
   if (floats > kLargePanel) return tile == 0 ? Ahead{panel + kSoon, columns, (lines - 1) * kLine} : Ahead{};
   if (!hasNext) return {};
   const float* const next = panel + floats;
-  if (tiles == 1) return {next, columns, (lines - 1) * kLine};
   return tile < lines ? Ahead{next + tile * kLine, columns, 0} : Ahead{};
 }
 
@@ -150,6 +152,7 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
   constexpr int64_t kBlock = 64;  // of depth, so that neither side leaves the first cache
   const int64_t width = tileGeometry().columns;
   const int64_t panels = panelCount(source.columns);
+  const auto transpose = transposeFunctions(sizeof(float)).transpose;
   for (int64_t p = 0; p < panels; ++p, to += panelStride) {
     const int64_t count = std::min(width, source.columns - p * width);
     const float* const from = source.data + p * width * source.columnStride;
@@ -162,6 +165,13 @@ void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride) {
     }
     for (int64_t first = 0; first < source.depth; first += kBlock) {
       const int64_t last = std::min(first + kBlock, source.depth);
+      if (source.depthStride == 1) {
+        transpose(from + first, static_cast<size_t>(source.columnStride), to + first * width,
+                  static_cast<size_t>(width), static_cast<size_t>(count), static_cast<size_t>(last - first));
+        for (int64_t k = first; count < width && k < last; ++k)
+          std::fill(to + k * width + count, to + (k + 1) * width, 0.f);
+        continue;
+      }
       for (int64_t j = 0; j < count; ++j) {
         for (int64_t k = first; k < last; ++k)
           to[k * width + j] = from[k * source.depthStride + j * source.columnStride];

@@ -63,7 +63,8 @@ const TileFunctions& depthwiseApartFunctions();
 
 // What tile `tile` of `tiles` that meet a panel of `floats` asks for, so that the panel behind it, if it `hasNext`, is
 // in the second cache when all tiles have met this one: weights that no cache holds come from memory while tiles
-// multiply, not in between. Of panels that fill the second cache the first tile asks for what comes soon.
+// multiply, not in between. A tile that meets a panel alone asks for nothing. Of panels that fill the second cache the
+// first tile asks for what comes soon.
 Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, int64_t tiles);
 
 // Asks for a matrix that a tile will touch next: `rows` rows, `step` floats apart, of which `width` floats count.

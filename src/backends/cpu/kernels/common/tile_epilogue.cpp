@@ -72,19 +72,40 @@ bool TileEpilogue::gate() {
   return gate_ != Gate::kNone;
 }
 
+// Sums begin with a row that is added to them, and get a matrix when they are stored.
+bool TileEpilogue::add(int operand) {
+  const auto kind = operands_[static_cast<size_t>(operand)];
+  int& place = kind == Operand::kRow ? bias_ : addend_;
+  if (kind == Operand::kValue || place >= 0 || (kind == Operand::kRow && gate_ != Gate::kNone)) return false;
+  place = operand;
+  return true;
+}
+
+bool TileEpilogue::scaleBy(const ops::ScalarInstruction& instruction) {
+  const auto& arguments = instruction.arguments;
+  const bool isFirst = arguments[0] == ScalarArgument::input(0);
+  const auto& factor = arguments[isFirst ? 1 : 0];
+  if (instruction.op != ScalarOp::k_mul || !(isFirst || arguments[1] == ScalarArgument::input(0))) return false;
+  if (factor.kind != Kind::kLiteral) return false;
+  scale_ = static_cast<float>(factor.literal);
+  return true;
+}
+
 bool TileEpilogue::findDirect() {
   low_ = -kInfinity;
   high_ = kInfinity;
-  addend_ = slope_ = -1;
+  bias_ = addend_ = slope_ = -1;
   bends_ = false;
+  scale_ = 1;
   gate_ = Gate::kNone;
   const auto& instructions = expr_.instructions;
   size_t at = gate() ? 2 : 0;
   auto running = at == 2 ? ScalarArgument::result(1) : ScalarArgument::input(0);
-  if (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
+  if (at < instructions.size() && gate_ == Gate::kNone && scaleBy(instructions[at]))
+    running = ScalarArgument::result(static_cast<int>(at++));
+  while (at < instructions.size() && instructions[at].op == ScalarOp::k_add) {
     const int added = addedInput(instructions[at], running);
-    if (added < 0 || operands_[static_cast<size_t>(added) - 1] != Operand::kMatrix) return false;
-    addend_ = added - 1;
+    if (added < 0 || !add(added - 1)) return false;
     running = ScalarArgument::result(static_cast<int>(at));
     ++at;
   }
@@ -174,27 +195,38 @@ void TileEpilogue::joinGates() {
   std::erase_if(steps_, [](const Step& step) { return step.function == nullptr; });
 }
 
+void TileEpilogue::runDirect(TileFunction function, TileCall& call, float* out, void* const* extras, int64_t row,
+                             int64_t column, int64_t columns) const {
+  alignas(64) float slopes[kMaxTileColumns];
+  alignas(64) float biases[kMaxTileColumns];
+  call.outStride = outStep_ != 0 ? outStep_ : columns;
+  call.out = out + row * call.outStride + column;
+  call.low = low_;
+  call.high = high_;
+  if (addend_ >= 0) {
+    call.addendStride = operandStep(static_cast<size_t>(addend_), columns);
+    call.addend = static_cast<const float*>(extras[addend_]) + row * call.addendStride + column;
+  }
+  if (bends_) {
+    const auto* const values = slope_ < 0 ? &literalSlope_ : static_cast<const float*>(extras[slope_]);
+    const bool isRow = slope_ >= 0 && operands_[static_cast<size_t>(slope_)] == Operand::kRow;
+    if (!isRow) std::fill_n(slopes, kMaxTileColumns, *values);
+    call.slope = isRow ? values + column : slopes;
+  }
+  const float* const own = call.bias;
+  if (bias_ >= 0) {
+    const auto* const values = static_cast<const float*>(extras[bias_]) + column;
+    std::fill(std::copy_n(values, call.width, biases), biases + kMaxTileColumns, 0.f);
+    for (int64_t j = 0; own != nullptr && j < call.width; ++j) biases[j] += own[j];
+    call.bias = biases;
+  }
+  function(call);
+  call.bias = own;
+}
+
 void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
                        int64_t column, int64_t columns) const {
-  if (isDirect()) {
-    alignas(64) float slopes[kMaxTileColumns];
-    call.outStride = outStep_ != 0 ? outStep_ : columns;
-    call.out = out + row * call.outStride + column;
-    call.low = low_;
-    call.high = high_;
-    if (addend_ >= 0) {
-      call.addendStride = operandStep(static_cast<size_t>(addend_), columns);
-      call.addend = static_cast<const float*>(extras[addend_]) + row * call.addendStride + column;
-    }
-    if (bends_) {
-      const auto* const values = slope_ < 0 ? &literalSlope_ : static_cast<const float*>(extras[slope_]);
-      const bool isRow = slope_ >= 0 && operands_[static_cast<size_t>(slope_)] == Operand::kRow;
-      if (!isRow) std::fill_n(slopes, kMaxTileColumns, *values);
-      call.slope = isRow ? values + column : slopes;
-    }
-    function(call);
-    return;
-  }
+  if (isDirect()) return runDirect(function, call, out, extras, row, column, columns);
   alignas(64) float buffer[kTile];
   const int64_t width = call.width;
   // Columns that do not exist would be computed with what the memory holds, denormal numbers among it, which are slow.
@@ -207,8 +239,19 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
   finish(buffer, rows, stride, width, out, extras, row, column, columns);
 }
 
+TileEpilogue::Plain TileEpilogue::plain(void* const* extras, int64_t row, int64_t column,
+                                        int64_t columns) const noexcept {
+  Plain plain{scale_, nullptr, nullptr, 0, low_, high_};
+  if (bias_ >= 0) plain.bias = static_cast<const float*>(extras[bias_]) + column;
+  if (addend_ >= 0) {
+    plain.addendStep = operandStep(static_cast<size_t>(addend_), columns);
+    plain.addend = static_cast<const float*>(extras[addend_]) + row * plain.addendStep + column;
+  }
+  return plain;
+}
+
 std::optional<TileEpilogue::Ends> TileEpilogue::ends(void* const* extras) const noexcept {
-  if (!isDirect() || addend_ >= 0) return std::nullopt;
+  if (!isDirect() || addend_ >= 0 || bias_ >= 0) return std::nullopt;
   Ends ends{low_, high_, bends_, nullptr, literalSlope_};
   if (!bends_ || slope_ < 0) return ends;
   const auto* const values = static_cast<const float*>(extras[slope_]);
@@ -221,11 +264,12 @@ std::optional<TileEpilogue::Ends> TileEpilogue::ends(void* const* extras) const 
 }
 
 void TileEpilogue::clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out,
-                                 int64_t outStep, const Matrix& addend) const {
+                                 int64_t outStep, const float* bias, const Matrix& addend) const {
   for (int r = 0; r < rows; ++r) {
     for (int64_t j = 0; j < width; ++j) {
-      const float value =
-          addend.data == nullptr ? buffer[r * stride + j] : buffer[r * stride + j] + addend.data[r * addend.step + j];
+      float value = buffer[r * stride + j] * scale_;
+      if (bias != nullptr) value += bias[j];
+      if (addend.data != nullptr) value += addend.data[r * addend.step + j];
       out[r * outStep + j] = value < low_ ? low_ : value > high_ ? high_ : value;
     }
   }
@@ -252,7 +296,8 @@ void TileEpilogue::finish(float* buffer, int rows, int64_t stride, int64_t width
       return gateFunction()({buffer, stride, rows, width, gate_ == Gate::kHardSwish, gateSlope_, gateOffset_, addend,
                              step, low_, high_, out, outStep});
     }
-    return clampAndStore(buffer, rows, stride, width, out, outStep, {addend, step});
+    const float* const bias = bias_ < 0 ? nullptr : static_cast<const float*>(extras[bias_]) + column;
+    return clampAndStore(buffer, rows, stride, width, out, outStep, bias, {addend, step});
   }
   alignas(64) float memory[kMaxBuffers * kTile];
   const auto count = static_cast<size_t>(rows * stride);

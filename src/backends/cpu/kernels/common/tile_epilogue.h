@@ -45,7 +45,19 @@ class TileEpilogue {
   void finishInPlace(float* results, int64_t count, void* const* extras) const;
 
   // Whether the expression costs nothing: it is done in registers.
-  bool isDirect() const noexcept { return direct_ && gate_ == Gate::kNone; }
+  bool isDirect() const noexcept { return direct_ && gate_ == Gate::kNone && scale_ == 1; }
+
+  // What becomes of the sums of rows from `row` and columns from `column` on, where it is a factor, a row and a matrix
+  // that are added, and bounds.
+  struct Plain {
+    float scale;
+    const float* bias;    // or null
+    const float* addend;  // or null
+    int64_t addendStep;
+    float low, high;
+  };
+  bool isPlain() const noexcept { return direct_ && gate_ == Gate::kNone && !bends_; }
+  Plain plain(void* const* extras, int64_t row, int64_t column, int64_t columns) const noexcept;
 
   // What becomes of a sum where it is a slope below zero, a clamp or both, and nothing else.
   struct Ends {
@@ -75,6 +87,10 @@ class TileEpilogue {
   enum class Gate : uint8_t { kNone, kSwish, kHardSwish };
   bool gate();
   bool findDirect();
+  bool add(int operand);
+  bool scaleBy(const ops::ScalarInstruction& instruction);
+  void runDirect(TileFunction function, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
+                 int64_t columns) const;
   bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
@@ -85,7 +101,7 @@ class TileEpilogue {
     int64_t step;
   };
   void clampAndStore(const float* buffer, int rows, int64_t stride, int64_t width, float* out, int64_t outStep,
-                     const Matrix& addend) const;
+                     const float* bias, const Matrix& addend) const;
 
   ops::ScalarExpr expr_;
   std::vector<Operand> operands_;
@@ -93,10 +109,13 @@ class TileEpilogue {
   std::vector<float> literals_;  // a tile of each
   int64_t outStep_ = 0;          // 0: dense
   std::vector<int64_t> operandSteps_;
-  // At most one added matrix, then a slope below zero and a clamp; or a gate, one added matrix and a clamp.
+  // A factor, at most one added row and one added matrix, then a slope below zero and a clamp; or a gate, one added
+  // matrix and a clamp.
   bool direct_ = false;
   Gate gate_ = Gate::kNone;
   float gateSlope_ = 0, gateOffset_ = 0;
+  float scale_ = 1;     // of sums; where it is another, results go through a buffer
+  int bias_ = -1;       // extra operand, the added row
   int addend_ = -1;     // extra operand
   bool bends_ = false;  // by the slope of an extra operand, or by a literal
   int slope_ = -1;      // extra operand

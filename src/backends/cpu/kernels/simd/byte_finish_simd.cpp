@@ -143,11 +143,38 @@ void finishBytes(const ByteRows& rows, const ByteColumns& columns) {
   }
 }
 
+int32_t sumOf(const uint8_t* bytes, int64_t count) {
+  uint32_t sum = 0;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const hn::RepartitionToWide<hn::RepartitionToWide<hn::RepartitionToWide<decltype(d)>>> wide;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(wide);
+  for (; i + lanes <= count; i += lanes) sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, bytes + i)));
+  sum = static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(wide, sums)));
+#endif
+  for (; i < count; ++i) sum += bytes[i];
+  return static_cast<int32_t>(sum);
+}
+
+void takeAway(int32_t* sums, const int32_t* factors, int32_t by, int64_t width) {
+  const hn::ScalableTag<int32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::Set(d, by);
+  int64_t c = 0;
+  for (; c + lanes <= width; c += lanes)
+    hn::StoreU(hn::Sub(hn::LoadU(d, sums + c), hn::Mul(hn::LoadU(d, factors + c), all)), d, sums + c);
+  for (; c < width; ++c)
+    sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) -
+                                   static_cast<uint32_t>(factors[c]) * static_cast<uint32_t>(by));
+}
+
 }  // namespace byte_finish
 
 ByteFinish findByteFinish() {
-  return {byte_finish::finishSums, byte_finish::finishReals, byte_finish::finishBytes<int8_t>,
-          byte_finish::finishBytes<uint8_t>};
+  return {byte_finish::finishSums,           byte_finish::finishReals, byte_finish::finishBytes<int8_t>,
+          byte_finish::finishBytes<uint8_t>, byte_finish::sumOf,       byte_finish::takeAway};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

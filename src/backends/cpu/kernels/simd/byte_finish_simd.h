@@ -32,6 +32,10 @@ struct ByteFinish {
   Function f32 = nullptr;
   Function i8 = nullptr;
   Function u8 = nullptr;
+  // The sum of `count` bytes.
+  int32_t (*sum)(const uint8_t* bytes, int64_t count) = nullptr;
+  // sums[c] -= factors[c] * by, of `width` columns; in 32 bits, which wrap.
+  void (*takeAway)(int32_t* sums, const int32_t* factors, int32_t by, int64_t width) = nullptr;
 };
 
 const ByteFinish& byteFinish();

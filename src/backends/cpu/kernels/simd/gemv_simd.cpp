@@ -8,6 +8,8 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
+
 #include "backends/cpu/kernels/simd/gemv_simd.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -54,47 +56,105 @@ void multiply(const float* a, const float* b, int64_t step, int64_t depth, float
   }
 }
 
-// Two chains of sums for each row.
-template <int kRows>
-HWY_INLINE void dots(const float* a, int64_t step, const float* b, int64_t depth, float* out) {
+// One row after another, as they lie in memory: several at a time took up to twice as long where that is no cache's.
+void rowsByPiece(const float* a, int64_t step, const float* b, int64_t depth, float* out, int64_t rows, bool goesOn) {
+  constexpr int kChains = 4;
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V even[kRows];
-  V odd[kRows];
+  for (int64_t r = 0; r < rows; ++r, a += step) {
+    V sums[kChains];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    int64_t k = 0;
+    for (; k + kChains * lanes <= depth; k += kChains * lanes) {
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(d);
-  int64_t k = 0;
-  for (; k + 2 * lanes <= depth; k += 2 * lanes) {
-    const V first = hn::LoadU(d, b + k);
-    const V second = hn::LoadU(d, b + k + lanes);
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      even[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k), first, even[r]);
-      odd[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k + lanes), second, odd[r]);
+      for (int i = 0; i < kChains; ++i)
+        sums[i] = hn::MulAdd(hn::LoadU(d, a + k + i * lanes), hn::LoadU(d, b + k + i * lanes), sums[i]);
     }
-  }
-  for (; k + lanes <= depth; k += lanes) {
-    const V factor = hn::LoadU(d, b + k);
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) even[r] = hn::MulAdd(hn::LoadU(d, a + r * step + k), factor, even[r]);
-  }
-  for (int r = 0; r < kRows; ++r) {
-    float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[r], odd[r])));
-    for (int64_t rest = k; rest < depth; ++rest) sum += a[r * step + rest] * b[rest];
-    out[r] = sum;
+    for (; k + lanes <= depth; k += lanes) sums[0] = hn::MulAdd(hn::LoadU(d, a + k), hn::LoadU(d, b + k), sums[0]);
+    const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+    float sum = hn::GetLane(hn::SumOfLanes(d, all));
+    for (; k < depth; ++k) sum += a[k] * b[k];
+    out[r] = goesOn ? out[r] + sum : sum;
   }
 }
 
+// A piece of the column stays in the first cache.
 void rowsByColumn(const float* a, int64_t step, const float* b, int64_t depth, float* out, int64_t rows) {
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) dots<4>(a + r * step, step, b, depth, out + r);
-  for (; r < rows; ++r) dots<1>(a + r * step, step, b, depth, out + r);
+  constexpr int64_t kPiece = 4096;
+  for (int64_t k = 0; k == 0 || k < depth; k += kPiece)
+    rowsByPiece(a + k, step, b + k, std::min(kPiece, depth - k), out, rows, k > 0);
+}
+
+constexpr int kMostRows = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // whose sums there are registers for
+
+template <int kRows, int kColumns>
+HWY_INLINE void crossed(const float* a, int64_t aStep, const float* b, int64_t bStep, int64_t depth, float* out,
+                        int64_t outStep) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sums[kRows][kColumns];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kColumns; ++j) sums[r][j] = hn::Zero(d);
+  }
+  int64_t k = 0;
+  for (; k + lanes <= depth; k += lanes) {
+    V factors[kColumns];
+#pragma GCC unroll 4
+    for (int j = 0; j < kColumns; ++j) factors[j] = hn::LoadU(d, b + j * bStep + k);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const V value = hn::LoadU(d, a + r * aStep + k);
+#pragma GCC unroll 4
+      for (int j = 0; j < kColumns; ++j) sums[r][j] = hn::MulAdd(value, factors[j], sums[r][j]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kColumns; ++j) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][j]));
+      for (int64_t rest = k; rest < depth; ++rest) sum += a[r * aStep + rest] * b[j * bStep + rest];
+      out[r * outStep + j] = sum;
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void crossedRows(const float* a, int64_t aStep, const float* b, int64_t bStep, int64_t columns,
+                            int64_t depth, float* out, int64_t outStep) {
+  constexpr int kColumns = kRows <= kMostRows / 2 ? 4 : 2;
+  int64_t j = 0;
+  for (; j + kColumns <= columns; j += kColumns)
+    crossed<kRows, kColumns>(a, aStep, b + j * bStep, bStep, depth, out + j, outStep);
+  for (; j < columns; ++j) crossed<kRows, 1>(a, aStep, b + j * bStep, bStep, depth, out + j, outStep);
+}
+
+void rowsByRows(const float* a, int64_t aStep, int64_t rows, const float* b, int64_t bStep, int64_t columns,
+                int64_t depth, float* out, int64_t outStep) {
+  while (rows > 0) {
+    int64_t count = 1;
+    if (rows >= kMostRows) {
+      count = kMostRows;
+      crossedRows<kMostRows>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else if (rows >= kMostRows / 2) {
+      count = kMostRows / 2;
+      crossedRows<kMostRows / 2>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else if (rows >= 2) {
+      count = 2;
+      crossedRows<2>(a, aStep, b, bStep, columns, depth, out, outStep);
+    } else {
+      crossedRows<1>(a, aStep, b, bStep, columns, depth, out, outStep);
+    }
+    a += count * aStep;
+    out += count * outStep;
+    rows -= count;
+  }
 }
 
 }  // namespace gemv
 
 RowTimesMatrix findRowTimesMatrix() { return gemv::multiply; }
 RowsTimesColumn findRowsTimesColumn() { return gemv::rowsByColumn; }
+RowsTimesRows findRowsTimesRows() { return gemv::rowsByRows; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -105,10 +165,12 @@ namespace {
 
 TENON_SIMD_TABLE(findRowTimesMatrix);
 TENON_SIMD_TABLE(findRowsTimesColumn);
+TENON_SIMD_TABLE(findRowsTimesRows);
 
 }  // namespace
 
 RowTimesMatrix rowTimesMatrix() { return TENON_SIMD_BEST(findRowTimesMatrix)(); }
+RowsTimesRows rowsTimesRows() { return TENON_SIMD_BEST(findRowsTimesRows)(); }
 RowsTimesColumn rowsTimesColumn() { return TENON_SIMD_BEST(findRowsTimesColumn)(); }
 
 }  // namespace tenon::backends::cpu

@@ -1,4 +1,4 @@
-// A row times a matrix whose rows lie as they come, compiled for every SIMD width.
+// Rows times matrices that lie as they come, compiled for every SIMD width.
 #pragma once
 
 #include <cstddef>
@@ -16,5 +16,11 @@ RowTimesMatrix rowTimesMatrix();
 // out[r] = sum over k of a[r * step + k] * b[k] for each of `rows` rows; what one is does not depend on the others.
 using RowsTimesColumn = void (*)(const float* a, int64_t step, const float* b, int64_t depth, float* out, int64_t rows);
 RowsTimesColumn rowsTimesColumn();
+
+// out[r * outStep + j] = sum over k of a[r * aStep + k] * b[j * bStep + k] for each of `rows` rows and `columns`
+// columns; what one is does not depend on the others.
+using RowsTimesRows = void (*)(const float* a, int64_t aStep, int64_t rows, const float* b, int64_t bStep,
+                               int64_t columns, int64_t depth, float* out, int64_t outStep);
+RowsTimesRows rowsTimesRows();
 
 }  // namespace tenon::backends::cpu

@@ -74,9 +74,126 @@ void store(const int64_t* sums, size_t count, void* to, int64_t step) {
   }
 }
 
+namespace hn = hwy::HWY_NAMESPACE;
+using Wide = hn::CappedTag<int64_t, kProductColumns>;
+template <typename T>
+using Narrow = hn::Rebind<T, Wide>;
+
+template <typename T>
+HWY_INLINE hn::Vec<Wide> widened(hn::Vec<Narrow<T>> value) {
+  if constexpr (sizeof(T) == 8) return value;
+  else return hn::PromoteTo(Wide(), value);
+}
+template <typename T>
+HWY_INLINE hn::Vec<Narrow<T>> saturated(hn::Vec<Wide> value) {
+  if constexpr (sizeof(T) == 8) {
+    return value;
+  } else {
+    const Wide d;
+    value =
+        hn::Min(hn::Max(value, hn::Set(d, std::numeric_limits<T>::min())), hn::Set(d, std::numeric_limits<T>::max()));
+    const hn::RebindToUnsigned<Wide> bits;
+    return hn::BitCast(Narrow<T>(), hn::TruncateTo(hn::RebindToUnsigned<Narrow<T>>(), hn::BitCast(bits, value)));
+  }
+}
+
+// The first `count` lanes, touching no other memory: below AVX2 Highway's masks do touch it, and AVX2's masked stores
+// are slow on processors of AMD.
+template <typename T>
+HWY_INLINE hn::Vec<Narrow<T>> loadSome(const T* from, size_t count) {
+  const Narrow<T> d;
+  if constexpr (HWY_TARGET <= HWY_AVX2) return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  HWY_ALIGN T buffer[kProductColumns] = {};
+  std::copy_n(from, count, buffer);
+  return hn::Load(d, buffer);
+}
+template <typename T>
+HWY_INLINE void storeSome(hn::Vec<Narrow<T>> value, size_t count, T* to) {
+  const Narrow<T> d;
+  if constexpr (HWY_TARGET <= HWY_AVX3) {
+    hn::BlendedStore(value, hn::FirstN(d, count), d, to);
+  } else {
+    HWY_ALIGN T buffer[kProductColumns];
+    hn::Store(value, d, buffer);
+    std::copy_n(buffer, count, to);
+  }
+}
+
+// kRows rows by kVectors vectors of columns from `column` on, of which the last has `last`.
+template <typename T, int kRows, int kVectors>
+HWY_INLINE void tileOf(const ProductTile& tile, size_t row, size_t column, size_t last) {
+  const Wide wide;
+  const Narrow<T> narrow;
+  const size_t lanes = hn::Lanes(wide);
+  const bool isWhole = last == lanes;
+  const T* const a = static_cast<const T*>(tile.a) + static_cast<int64_t>(row) * tile.aRow;
+  const T* b = static_cast<const T*>(tile.b) + column;
+  int64_t* const sums = tile.sums == nullptr ? nullptr : tile.sums + row * kProductColumns + column;
+  hn::Vec<Wide> own[kRows][kVectors];
+#pragma GCC unroll 4
+  for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v)
+      own[r][v] = tile.goesOn ? hn::LoadU(wide, sums + r * kProductColumns + v * lanes) : hn::Zero(wide);
+  }
+  for (int64_t k = 0; k < static_cast<int64_t>(tile.depth); ++k, b += tile.bStep) {
+    hn::Vec<Narrow<T>> values[kVectors];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v)
+      values[v] = v + 1 < kVectors || isWhole ? hn::LoadU(narrow, b + v * lanes) : loadSome<T>(b + v * lanes, last);
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < kRows; ++r) {
+      const auto factor = hn::Set(narrow, a[r * tile.aRow + k * tile.aStep]);
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v) own[r][v] = hn::Add(own[r][v], widened<T>(hn::Mul(factor, values[v])));
+    }
+  }
+  T* const out = static_cast<T*>(tile.out) + static_cast<int64_t>(row) * tile.outRow + column;
+#pragma GCC unroll 4
+  for (size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) {
+      if (tile.out == nullptr) {
+        hn::StoreU(own[r][v], wide, sums + r * kProductColumns + v * lanes);
+        continue;
+      }
+      T* const to = out + static_cast<int64_t>(r) * tile.outRow + v * lanes;
+      const auto result = saturated<T>(own[r][v]);
+      if (v + 1 < kVectors || isWhole) {
+        hn::StoreU(result, narrow, to);
+      } else {
+        storeSome<T>(result, last, to);
+      }
+    }
+  }
+}
+
+template <typename T, int kVectors>
+HWY_INLINE void rowsOf(const ProductTile& tile, size_t column, size_t last) {
+  constexpr int kRows = 4;
+  size_t row = 0;
+  for (; row + kRows <= tile.rows; row += kRows) tileOf<T, kRows, kVectors>(tile, row, column, last);
+  for (; row < tile.rows; ++row) tileOf<T, 1, kVectors>(tile, row, column, last);
+}
+
+template <typename T>
+void tile(const ProductTile& tile) {
+  constexpr size_t kMost = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // vectors for whose sums there are registers
+  const size_t lanes = hn::Lanes(Wide());
+  for (size_t column = 0; column < tile.count;) {
+    const size_t vectors = std::min(kMost, (tile.count - column + lanes - 1) / lanes);
+    const size_t last = std::min(lanes, tile.count - column - (vectors - 1) * lanes);
+    if (vectors == 4) rowsOf<T, 4>(tile, column, last);
+    if (vectors == 3) rowsOf<T, 3>(tile, column, last);
+    if (vectors == 2) rowsOf<T, 2>(tile, column, last);
+    if (vectors == 1) rowsOf<T, 1>(tile, column, last);
+    column += vectors * lanes;
+  }
+}
+
 template <typename T>
 IntegerProducts of() {
-  return {columns<T>, line<T>, store<T>};
+  return {columns<T>, line<T>, tile<T>, store<T>};
 }
 
 }  // namespace integer_products
