@@ -30,7 +30,8 @@ struct WinogradKernel final : runtime::Kernel, runtime::Packer {
   // [product][panel][channel][column]; the weights cannot be had again from it to the bit.
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     return {{{1},
-             fmt::format("winograd{0}x{0} panels of {1}, {2}", form.out, tileGeometry().columns, weights.text()),
+             fmt::format("winograd{0}x{0} panels of {1}, halves of {2}, {3}", form.out, tileGeometry().columns,
+                         halfColumns(), weights.text()),
              static_cast<uint64_t>(form.products()) * panelBytes(weights[1], weights[0]),
              false}};
   }
@@ -73,8 +74,16 @@ void WinogradKernel::pack(const runtime::PackedForm& packed, std::span<const voi
       winogradWeights(form, window, products);
       float* const at = static_cast<float*>(to) + (k / width * channels + c) * width + k % width;
       for (int p = 0; p < form.products(); ++p) at[p * size] = static_cast<float>(products[p]);
+      if (k % width < width / 2 || !hasHalves(columns - k / width * width)) continue;
+      for (int p = 0; p < form.products(); ++p) at[p * size + halfColumns()] = static_cast<float>(products[p]);
     }
   });
+}
+
+// Columns of a panel that are computed where `left` are left: of one vector or two.
+int64_t wholeVectors(int64_t left) {
+  const int64_t width = tileGeometry().columns;
+  return left <= width / 2 ? width / 2 : width;
 }
 
 class WinogradInstance final : public runtime::KernelInstance {
@@ -232,7 +241,9 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     TileCall call;
     call.depth = window_.channels;
     call.panel = weights + (product * all + block.firstPanel + p) * window_.channels * width;
-    call.width = width;
+    const int64_t left = window_.outChannels - (block.firstPanel + p) * width;
+    call.width = wholeVectors(left);
+    call.hasHalves = hasHalves(left);
     call.outStride = block.columns;
     // The panel that comes next may be the first one of the next product.
     const bool isLast = p + 1 == block.panels;
@@ -280,8 +291,8 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
   }
   alignas(64) float results[kMostWinogradResults * kMaxTileColumns];
   for (int64_t column = 0; column < channels; column += width) {
-    transforms_.output(block.products + patch * block.columns + column, block.productStride, width,
-                       bias == nullptr ? nullptr : bias + column, results, width);
+    transforms_.output(block.products + patch * block.columns + column, block.productStride,
+                       wholeVectors(channels - column), bias == nullptr ? nullptr : bias + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
       epilogue_.finish(results + i * out_ * width, static_cast<int>(across), width, std::min(width, channels - column),

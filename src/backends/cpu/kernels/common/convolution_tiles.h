@@ -48,6 +48,7 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Packer {
   const std::vector<Panel>& panels() const noexcept { return panels_; }
   int64_t panelFloats() const noexcept { return panelFloats_; }
   const float* biasOf(int64_t panel) const noexcept;  // null where no part has one
+  bool hasHalves(size_t panel) const;                 // of its last columns, each for two rows
 
  private:
   void divide();
