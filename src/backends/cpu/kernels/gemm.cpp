@@ -273,7 +273,7 @@ class GemmInstance final : public runtime::KernelInstance {
     call.depth = band.end - band.begin;
     call.panel = panel + band.begin * tileColumns;
     call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
-    call.hasHalves = hasHalves(call.width);
+    call.hasHalves = call.width < tileColumns && hasHalves(call.width);
     int64_t next = firstRow(tiles.begin);
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       const int64_t row = std::exchange(next, firstRow(tile + 1));

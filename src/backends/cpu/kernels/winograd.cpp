@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
 
+constexpr int64_t kManyWeights = 64 * 1024;     // that other layers drive out of the second cache
 constexpr int64_t kSharedWork = 400'000;        // multiply-adds that are worth a second thread
 constexpr int64_t kSharedWeights = 640 * 1024;  // at most; more are read once by all threads together
 
@@ -126,6 +127,7 @@ class WinogradInstance final : public runtime::KernelInstance {
   int64_t patches_ = 0, blockPatches_ = 0, blocks_ = 0;
   int64_t columns_ = 0;  // padded
   int64_t blockFloats_ = 0;
+  bool fetches_ = false;   // weights leave the second cache between launches
   bool together_ = false;  // all threads share one block after another
   // How several threads share the work where each keeps what it transforms: patches in so many parts, panels too.
   int64_t shares_ = 1, panelShares_ = 1;
@@ -155,6 +157,7 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   blockPatches_ = std::min(patches_, fitting);
   blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
   blockFloats_ = blockPatches_ * floatsPerPatch + 2 * products_ * kApart;
+  fetches_ = products_ * window_.channels * columns_ > kManyWeights;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
   together_ = blocks_ < 3 * threads;
@@ -242,8 +245,8 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     call.depth = window_.channels;
     call.panel = weights + (product * all + block.firstPanel + p) * window_.channels * width;
     const int64_t left = window_.outChannels - (block.firstPanel + p) * width;
-    call.width = wholeVectors(left);
-    call.hasHalves = hasHalves(left);
+    call.width = left < width ? wholeVectors(left) : width;
+    call.hasHalves = left < width && hasHalves(left);
     call.outStride = block.columns;
     // The panel that comes next may be the first one of the next product.
     const bool isLast = p + 1 == block.panels;
@@ -255,9 +258,11 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * block.columns + p * width;
-      call.ahead =
-          aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
-      if (call.ahead.at != nullptr) call.ahead.at += jump;
+      if (fetches_) {
+        call.ahead =
+            aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
+        if (call.ahead.at != nullptr) call.ahead.at += jump;
+      }
       functions[static_cast<size_t>(count)](call);
     }
   }

@@ -246,7 +246,7 @@ void ConvolutionInstance::job(int64_t index, const float* x) const {
 void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const {
   const auto [rows, columns] = tileGeometry();
   const auto& functions = tileFunctions();
-  const auto& [group, segments] = kernel_.panels()[static_cast<size_t>(p)];
+  const auto& [group, segments, hasHalves] = kernel_.panels()[static_cast<size_t>(p)];
   const auto& segment = segments.front();
   const auto& target = targets_[segment.part];
   const bool isShared = segments.size() > 1;
@@ -257,7 +257,7 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool 
   call.panel = weights_ + p * kernel_.panelFloats();
   call.bias = kernel_.biasOf(p);
   call.width = segments.back().at + segments.back().count;
-  call.hasHalves = kernel_.hasHalves(static_cast<size_t>(p));
+  call.hasHalves = hasHalves;
   for (int64_t done = 0; done < part.pixels; done += rows) {
     const auto count = static_cast<int>(std::min<int64_t>(rows, part.pixels - done));
     const int64_t pixel = part.first + done;

@@ -40,6 +40,7 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Packer {
   struct Panel {
     int64_t group = 0;
     std::vector<Segment> segments;
+    bool hasHalves = false;  // of its last columns, each for two rows
   };
 
   const std::vector<ConvolutionPart>& parts() const noexcept { return parts_; }
@@ -48,7 +49,6 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Packer {
   const std::vector<Panel>& panels() const noexcept { return panels_; }
   int64_t panelFloats() const noexcept { return panelFloats_; }
   const float* biasOf(int64_t panel) const noexcept;  // null where no part has one
-  bool hasHalves(size_t panel) const;                 // of its last columns, each for two rows
 
  private:
   void divide();

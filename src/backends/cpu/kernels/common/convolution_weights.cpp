@@ -57,7 +57,7 @@ void ConvolutionTiles::divide() {
         if (parts_.size() == 1 && left > width && left <= width + half) count = width / 2;
         const Segment segment{p, g * columns + column, 0, count};
         if (count == width || parts_.size() == 1) {
-          panels_.push_back({g, {segment}});
+          panels_.push_back({g, {segment}, hasHalves(count)});
           continue;
         }
         const auto used = [](const Panel& panel) { return panel.segments.back().at + panel.segments.back().count; };
@@ -122,7 +122,7 @@ void ConvolutionTiles::pack(const runtime::PackedForm&, std::span<const void* co
         }
       }
     }
-    if (hasHalves(static_cast<size_t>(p))) repeatHalf(panel, taps * channels);
+    if (panels_[static_cast<size_t>(p)].hasHalves) repeatHalf(panel, taps * channels);
   });
 }
 
@@ -143,11 +143,6 @@ void ConvolutionTiles::restore(const runtime::PackedForm&, size_t position, cons
       }
     }
   }
-}
-
-bool ConvolutionTiles::hasHalves(size_t panel) const {
-  const auto& segments = panels_[panel].segments;
-  return segments.size() == 1 && cpu::hasHalves(segments[0].count);
 }
 
 const float* ConvolutionTiles::biasOf(int64_t panel) const noexcept {
