@@ -114,6 +114,25 @@ TEST(Convolution, Sizes) {
   EXPECT_GE(runEach(square(40, 9, 48, 3, 1, 0)), 1 + kOfOneDnn);
 }
 
+// Half a vector of columns behind whole ones, of vectors of 8 and 16: rows share it in pairs, an odd last row has its
+// own.
+TEST(Convolution, HalvesOfVectors) {
+  for (const int64_t columns : {9, 11, 12, 17, 20, 23, 24, 25, 33, 40, 44, 56, 72, 88}) {
+    for (const int64_t extent : {1, 3, 4, 9}) {
+      SCOPED_TRACE(fmt::format("{} columns, extent {}", columns, extent));
+      Case c = square(7, extent, columns, 1, 1, 0);
+      EXPECT_GE(runEach(c), 1 + kOfOneDnn);
+      c = square(24, extent, columns, 3, 1, 1);
+      c.epilogue = "leaky_relu(x0,x1);add(t0,x2);clip(t1,-1.5,1.5)";
+      c.extras = {fmt::format("1,{},1,1", columns), "y"};
+      EXPECT_GE(runEach(c), 1 + kOfOneDnn);
+      c.epilogue = "add(x0,x1);relu(t0)";
+      c.extras = {"y"};
+      EXPECT_GE(runEach(c), 1 + kOfOneDnn);
+    }
+  }
+}
+
 TEST(Convolution, UnevenWindows) {
   Case c = square(6, 11, 20, 3, 1, 1);
   c.batch = 2;

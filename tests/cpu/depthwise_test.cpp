@@ -63,6 +63,11 @@ TEST(Depthwise, WindowsStridesAndPadding) {
   check({.channels = 41, .height = 15, .width = 31, .size = 5, .before = 2, .after = 2, .epilogue = "relu(x0)"});
   check({.channels = 36, .height = 14, .width = 40, .size = 5, .stride = 2, .before = 2, .after = 2});
   check({.channels = 16, .height = 9, .width = 9, .size = 5, .stride = 2, .before = 1, .after = 2});
+  // Images of fewer lines than the window has, and windows that meet none.
+  for (const int64_t height : {1, 2, 3}) {
+    check({.channels = 24, .height = height, .width = 21, .size = 5, .before = 2, .after = 2});
+    check({.channels = 24, .height = height, .width = 21, .size = 5, .stride = 2, .before = 6, .after = 7});
+  }
   check({.channels = 17, .height = 12, .width = 9, .before = 2, .after = 0});
   check({.channels = 17, .height = 12, .width = 9, .stride = 2, .before = 2, .after = 2});
   check({.channels = 48, .height = 20, .width = 15, .before = 2, .after = 2, .dilation = 2});

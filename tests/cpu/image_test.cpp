@@ -90,6 +90,45 @@ TEST(Slices, StridesThatNothingTakes) {
   }
 }
 
+// Padding of any axes where channels are innermost, and in their own order: what is outside is filled, the rest copied.
+TEST(Slices, FillInEveryLayout) {
+  struct Case {
+    const char *x, *start, *size, *stride;
+  };
+  for (const auto& [x, start, size, stride] :
+       {Case{"2,24,5,7", "0,0,0,0", "2,28,5,7", "1,1,1,1"}, Case{"2,24,5,7", "0,-3,0,0", "2,31,5,7", "1,1,1,1"},
+        Case{"2,17,5,7", "0,0,-1,-2", "2,17,8,10", "1,1,1,1"}, Case{"2,9,5,7", "-1,-2,-1,1", "4,14,7,9", "1,1,1,1"},
+        Case{"1,6,5,7", "0,7,4,6", "1,8,5,4", "1,-2,-1,-3"}, Case{"1,3,1,1", "0,5,0,0", "1,4,2,2", "1,1,1,1"},
+        Case{"1,5,2,3,4", "0,-1,0,-1,2", "1,7,2,5,4", "1,1,1,1,1"}, Case{"2,5,6", "0,1,-1", "2,6,9", "1,1,1"},
+        Case{"3,4", "-1,2", "5,6", "1,1"}}) {
+    for (const std::string type : {"f32", "u8", "i64"}) {
+      const auto text = fmt::format(
+          "graph \"g\" {{\ninput %x : {0}[{1}]\n%y : {0}[{3}] = slice{{start=[{2}] size=[{3}] stride=[{4}] "
+          "mode=fill}}(%x) \"n\"\noutput %y\n}}",
+          type, x, start, size, stride);
+      std::set<std::string> formats;
+      compile::BuildOptions options;
+      options.optimizationLevel = 0;
+      for (std::string wanted; formats.insert(wanted).second;) {
+        options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+          if (node.op.name() != "slice") return candidates;
+          auto kept = candidates;
+          std::erase_if(kept,
+                        [&](const auto& one) { return one.tactic != "cpu.movement" || formats.contains(one.text()); });
+          if (kept.empty()) return candidates;
+          wanted = kept[0].text();
+          kept.resize(1);
+          return kept;
+        };
+        SCOPED_TRACE(text);
+        expectMatchesReference(text, {}, options);
+      }
+      const bool isImage = std::count(x, x + std::strlen(x), ',') > 2;
+      EXPECT_GE(formats.size(), isImage ? 3U : 2U) << text;  // the empty one, row-major, channels last
+    }
+  }
+}
+
 TEST(Images, WithoutElements) {
   const std::vector<std::string> graphs{
       "input %x : f32[1,3,0,5]\n const %w : f32[8,3,3,3] = random(1)\n const %b : f32[8] = random(2)\n"

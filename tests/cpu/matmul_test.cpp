@@ -51,7 +51,7 @@ std::string product(int64_t rows, int64_t depth, int64_t columns, bool transpose
 TEST(MatMul, Sizes) {
   for (const int64_t rows : {1, 2, 3, 5, 7, 16, 67}) {
     for (const int64_t depth : {1, 3, 16, 130}) {
-      for (const int64_t columns : {1, 15, 16, 33, 96})
+      for (const int64_t columns : {1, 11, 15, 16, 20, 24, 33, 56, 96})
         EXPECT_EQ(runEach(product(rows, depth, columns, (rows + depth) % 2 == 0, "", "")), 1 + kOfOneDnn);
     }
   }

@@ -94,6 +94,13 @@ TEST(WinogradForms, SmallImagesAreOfferedBoth) {
       ++which;
     }
   }
+  // Last panels of one vector, of one and a half, and of two, for vectors of 8 and 16.
+  for (const int64_t columns : {16, 20, 24, 28, 40, 49, 56}) {
+    const auto text = imageText(1, 17, 7, 9, columns, ends[which++ % 3]);
+    SCOPED_TRACE(text);
+    EXPECT_TRUE(isOffered(text, ""));
+    EXPECT_TRUE(isOffered(text, kSmallWinograd));
+  }
   // Whose weights meet so many patches that their way from memory counts for little.
   const auto large = imageText(1, 16, 40, 30, 16, ends[0]);
   EXPECT_TRUE(isOffered(large, ""));

@@ -68,8 +68,8 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     if (!isPacked) return {};
     return {{{1},
-             fmt::format("panels of {}, {} by {}{}", tileGeometry().columns, depth, columns,
-                         op.transposeB ? ", transposed" : ""),
+             fmt::format("panels of {}, halves of {}, {} by {}{}", tileGeometry().columns, halfColumns(), depth,
+                         columns, op.transposeB ? ", transposed" : ""),
              panelBytes(depth, columns),
              true}};
   }
@@ -78,9 +78,10 @@ struct GemmKernel final : runtime::Kernel, runtime::Packer {
     const int64_t panels = panelCount(columns);
     const auto* const from = static_cast<const float*>(sources[0]);
     runJobs(panels, panels * depth * width, [&](int64_t p) {
-      packPanelsInto({from + p * width * columnStride(), depth, std::min(width, columns - p * width), depthStride(),
-                      columnStride()},
-                     static_cast<float*>(to) + p * depth * width, 0);
+      const int64_t count = std::min(width, columns - p * width);
+      float* const panel = static_cast<float*>(to) + p * depth * width;
+      packPanelsInto({from + p * width * columnStride(), depth, count, depthStride(), columnStride()}, panel, 0);
+      if (hasHalves(count)) repeatHalf(panel, depth);
     });
   }
   void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override {
@@ -220,8 +221,9 @@ class GemmInstance final : public runtime::KernelInstance {
     const bool transposed = kernel_.op.transposeB;
     const int64_t column = i % panels * width;
     const auto* const from = b + i / panels * depth_ * columns_ + column * (transposed ? depth_ : 1);
-    packPanelsInto(
-        {from, depth_, std::min(width, columns_ - column), transposed ? 1 : columns_, transposed ? depth_ : 1}, to, 0);
+    const int64_t count = std::min(width, columns_ - column);
+    packPanelsInto({from, depth_, count, transposed ? 1 : columns_, transposed ? depth_ : 1}, to, 0);
+    if (hasHalves(count)) repeatHalf(to, depth_);
   }
 
   // All rows of a matrix by one panel after another, each of which is packed where the thread had the one before.
@@ -276,6 +278,7 @@ class GemmInstance final : public runtime::KernelInstance {
     call.depth = band.end - band.begin;
     call.panel = panel + band.begin * tileColumns;
     call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
+    call.hasHalves = call.width < tileColumns && hasHalves(call.width);
     int64_t next = firstRow(tiles.begin);
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       const int64_t row = std::exchange(next, firstRow(tile + 1));

@@ -154,8 +154,13 @@ class SliceInstance final : public runtime::KernelInstance {
     hasFill_ = shapes.inputs.size() > 1;
     bytes_ = elementBytes(y.dtype);
     extents_ = y.dims;
-    isRowMajor_ = y.layout == Layout::kLinear;
+    orderAxes(y.layout);
     joinWholeAxes();
+    fillsEndsOnly_ = isRowMajor_;
+    for (int axis = 0; axis + 1 < extents_.rank; ++axis) {
+      const auto at = static_cast<size_t>(axis);
+      fillsEndsOnly_ = fillsEndsOnly_ && first_[at] == 0 && end_[at] == extents_[axis];
+    }
     copy_.configure(space, from, fromOffset, to, toOffset, bytes_);
     return 0;
   }
@@ -167,6 +172,21 @@ class SliceInstance final : public runtime::KernelInstance {
 
  private:
   static bool outside(int64_t index, int64_t extent) { return index < 0 || index >= extent; }
+
+  // Axes in the order of memory, where it is one of axes.
+  void orderAxes(Layout layout) {
+    isRowMajor_ = layout == Layout::kLinear || layout == Layout::kChannelsLast;
+    if (layout != Layout::kChannelsLast) return;
+    Dims ordered;
+    for (int axis = 0; axis < extents_.rank; ++axis) {
+      if (axis != 1) ordered.push(extents_[axis]);
+    }
+    ordered.push(extents_[1]);
+    extents_ = ordered;
+    const auto rank = static_cast<size_t>(extents_.rank);
+    std::rotate(first_.begin() + 1, first_.begin() + 2, first_.begin() + rank);
+    std::rotate(end_.begin() + 1, end_.begin() + 2, end_.begin() + rank);
+  }
 
   // Axes at the end that are copied whole belong to the rows of the one before them.
   void joinWholeAxes() {
@@ -202,6 +222,7 @@ class SliceInstance final : public runtime::KernelInstance {
     constexpr int64_t kGrain = 1 << 15;
     platform::parallelFor(extents_.count(0, last), std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
                           [&](int64_t begin, int64_t end) {
+                            if (fillsEndsOnly_) return fillEnds(element, reinterpret_cast<T*>(to), begin, end);
                             std::array<int64_t, kMaxRank> index = indexOf(begin);
                             for (int64_t row = begin; row < end; ++row, next(index)) {
                               T* const out = reinterpret_cast<T*>(to) + row * width;
@@ -210,6 +231,17 @@ class SliceInstance final : public runtime::KernelInstance {
                               if (inside) std::fill(out + end_[static_cast<size_t>(last)], out + width, element);
                             }
                           });
+  }
+
+  // Of rows that all have a part that is copied.
+  template <typename T>
+  void fillEnds(T element, T* to, int64_t begin, int64_t end) const {
+    const auto last = static_cast<size_t>(extents_.rank - 1);
+    const int64_t width = extents_[extents_.rank - 1], first = first_[last], from = end_[last];
+    for (T* out = to + begin * width; begin < end; ++begin, out += width) {
+      for (int64_t i = 0; i < first; ++i) out[i] = element;
+      for (int64_t i = from; i < width; ++i) out[i] = element;
+    }
   }
 
   // Where a row stands on the axes but the last.
@@ -242,7 +274,8 @@ class SliceInstance final : public runtime::KernelInstance {
   bool hasFill_ = false;
   int bytes_ = 4;
   Dims extents_;
-  bool isRowMajor_ = true;
+  bool isRowMajor_ = true;  // extents_ are in the order of memory
+  bool fillsEndsOnly_ = false;
   std::array<int64_t, kMaxRank> first_{}, end_{};  // of what is copied, by axis
 };
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
 
+constexpr int64_t kManyWeights = 64 * 1024;     // that other layers drive out of the second cache
 constexpr int64_t kSharedWork = 400'000;        // multiply-adds that are worth a second thread
 constexpr int64_t kSharedWeights = 640 * 1024;  // at most; more are read once by all threads together
 
@@ -30,7 +31,8 @@ struct WinogradKernel final : runtime::Kernel, runtime::Packer {
   // [product][panel][channel][column]; the weights cannot be had again from it to the bit.
   std::vector<runtime::PackedForm> packedForms(Layout) const override {
     return {{{1},
-             fmt::format("winograd{0}x{0} panels of {1}, {2}", form.out, tileGeometry().columns, weights.text()),
+             fmt::format("winograd{0}x{0} panels of {1}, halves of {2}, {3}", form.out, tileGeometry().columns,
+                         halfColumns(), weights.text()),
              static_cast<uint64_t>(form.products()) * panelBytes(weights[1], weights[0]),
              false}};
   }
@@ -73,8 +75,16 @@ void WinogradKernel::pack(const runtime::PackedForm& packed, std::span<const voi
       winogradWeights(form, window, products);
       float* const at = static_cast<float*>(to) + (k / width * channels + c) * width + k % width;
       for (int p = 0; p < form.products(); ++p) at[p * size] = static_cast<float>(products[p]);
+      if (k % width < width / 2 || !hasHalves(columns - k / width * width)) continue;
+      for (int p = 0; p < form.products(); ++p) at[p * size + halfColumns()] = static_cast<float>(products[p]);
     }
   });
+}
+
+// Columns of a panel that are computed where `left` are left: of one vector or two.
+int64_t wholeVectors(int64_t left) {
+  const int64_t width = tileGeometry().columns;
+  return left <= width / 2 ? width / 2 : width;
 }
 
 class WinogradInstance final : public runtime::KernelInstance {
@@ -117,6 +127,7 @@ class WinogradInstance final : public runtime::KernelInstance {
   int64_t patches_ = 0, blockPatches_ = 0, blocks_ = 0;
   int64_t columns_ = 0;  // padded
   int64_t blockFloats_ = 0;
+  bool fetches_ = false;   // weights leave the second cache between launches
   bool together_ = false;  // all threads share one block after another
   // How several threads share the work where each keeps what it transforms: patches in so many parts, panels too.
   int64_t shares_ = 1, panelShares_ = 1;
@@ -146,6 +157,7 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   blockPatches_ = std::min(patches_, fitting);
   blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
   blockFloats_ = blockPatches_ * floatsPerPatch + 2 * products_ * kApart;
+  fetches_ = products_ * window_.channels * columns_ > kManyWeights;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
   together_ = blocks_ < 3 * threads;
@@ -232,7 +244,9 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     TileCall call;
     call.depth = window_.channels;
     call.panel = weights + (product * all + block.firstPanel + p) * window_.channels * width;
-    call.width = width;
+    const int64_t left = window_.outChannels - (block.firstPanel + p) * width;
+    call.width = left < width ? wholeVectors(left) : width;
+    call.hasHalves = left < width && hasHalves(left);
     call.outStride = block.columns;
     // The panel that comes next may be the first one of the next product.
     const bool isLast = p + 1 == block.panels;
@@ -244,9 +258,11 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * block.columns + p * width;
-      call.ahead =
-          aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
-      if (call.ahead.at != nullptr) call.ahead.at += jump;
+      if (fetches_) {
+        call.ahead =
+            aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
+        if (call.ahead.at != nullptr) call.ahead.at += jump;
+      }
       functions[static_cast<size_t>(count)](call);
     }
   }
@@ -280,8 +296,8 @@ void WinogradInstance::transformOutput(const Block& block, int64_t patch, float*
   }
   alignas(64) float results[kMostWinogradResults * kMaxTileColumns];
   for (int64_t column = 0; column < channels; column += width) {
-    transforms_.output(block.products + patch * block.columns + column, block.productStride, width,
-                       bias == nullptr ? nullptr : bias + column, results, width);
+    transforms_.output(block.products + patch * block.columns + column, block.productStride,
+                       wholeVectors(channels - column), bias == nullptr ? nullptr : bias + column, results, width);
     for (int64_t i = 0; i < down; ++i) {
       const int64_t row = (image * window_.out[0] + top + i) * window_.out[1] + left;
       epilogue_.finish(results + i * out_ * width, static_cast<int>(across), width, std::min(width, channels - column),

@@ -21,6 +21,7 @@ constexpr int64_t kInnerFloats =
 constexpr int64_t kInnerPanelFloats = 8 * 1024;  // of a panel that fits into the first cache beside tiles
 constexpr int64_t kManyResults = 64 * 1024;
 constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of the second cache
+constexpr int64_t kShortDepth = 96;          // up to so deep, asking for rows takes longer than what it gains
 constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
 
 int64_t tilesOf(int64_t pixels) { return (pixels + tileGeometry().rows - 1) / tileGeometry().rows; }
@@ -245,7 +246,7 @@ void ConvolutionInstance::job(int64_t index, const float* x) const {
 void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const {
   const auto [rows, columns] = tileGeometry();
   const auto& functions = tileFunctions();
-  const auto& [group, segments] = kernel_.panels()[static_cast<size_t>(p)];
+  const auto& [group, segments, hasHalves] = kernel_.panels()[static_cast<size_t>(p)];
   const auto& segment = segments.front();
   const auto& target = targets_[segment.part];
   const bool isShared = segments.size() > 1;
@@ -256,17 +257,20 @@ void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool 
   call.panel = weights_ + p * kernel_.panelFloats();
   call.bias = kernel_.biasOf(p);
   call.width = segments.back().at + segments.back().count;
+  call.hasHalves = hasHalves;
   for (int64_t done = 0; done < part.pixels; done += rows) {
     const auto count = static_cast<int>(std::min<int64_t>(rows, part.pixels - done));
     const int64_t pixel = part.first + done;
     const auto function = functions[static_cast<size_t>(count)];
     call.sources = part.table + done * taps_;
     if (fetches_) call.ahead = aheadOf(call.panel, kernel_.panelFloats(), hasNext, done / rows, tilesOf(part.pixels));
-    if (done + rows < part.pixels) {
+    if (taps_ * depth_ > kShortDepth && done + rows < part.pixels) {
       const int64_t next = std::min<int64_t>(rows, part.pixels - done - rows);
       if (isFirst && isFlat_) fetchRows(call.sources[rows] + call.offset, next, window_.step, depth_);
       if (fetchesOut_ && !isShared)
         fetchRows(target.out + (pixel + rows) * target.step + segment.column, next, target.step, call.width);
+      if (!isShared)
+        epilogues_[segment.part].fetch(target.extras, pixel + rows, next, segment.column, call.width, target.channels);
     }
     if (!isShared) {
       epilogues_[segment.part].run(function, count, call, target.out, target.extras, pixel, segment.column,

@@ -40,6 +40,7 @@ class ConvolutionTiles final : public runtime::Kernel, public runtime::Packer {
   struct Panel {
     int64_t group = 0;
     std::vector<Segment> segments;
+    bool hasHalves = false;  // of its last columns, each for two rows
   };
 
   const std::vector<ConvolutionPart>& parts() const noexcept { return parts_; }

@@ -40,19 +40,24 @@ ConvolutionTiles::ConvolutionTiles(std::vector<ConvolutionPart> parts, const run
   addBias(load);
 }
 
-// Whole panels are of one part; what is left of several parts shares panels as it fits.
+// Whole panels are of one part; what is left of several parts shares panels as it fits. Of one part half a vector that
+// is left goes with a whole one: alone it would take as long as that.
 void ConvolutionTiles::divide() {
   const int64_t width = tileGeometry().columns;
+  const int64_t half = halfColumns();
   std::vector<Panel> shared;
   for (size_t p = 0; p < parts_.size(); ++p) {
     const int64_t groups = parts_[p].op.groups;
     const int64_t columns = weights_[p][0] / groups;
     for (int64_t g = 0; g < groups; ++g) {
-      for (int64_t column = 0; column < columns; column += width) {
-        const int64_t count = std::min(width, columns - column);
+      int64_t count = 0;
+      for (int64_t column = 0; column < columns; column += count) {
+        const int64_t left = columns - column;
+        count = std::min(width, left);
+        if (parts_.size() == 1 && left > width && left <= width + half) count = width / 2;
         const Segment segment{p, g * columns + column, 0, count};
         if (count == width || parts_.size() == 1) {
-          panels_.push_back({g, {segment}});
+          panels_.push_back({g, {segment}, hasHalves(count)});
           continue;
         }
         const auto used = [](const Panel& panel) { return panel.segments.back().at + panel.segments.back().count; };
@@ -88,7 +93,7 @@ void ConvolutionTiles::addBias(const runtime::KernelLoad& load) {
 
 std::vector<runtime::PackedForm> ConvolutionTiles::packedForms(Layout) const {
   runtime::PackedForm form;
-  form.recipe = fmt::format("convolution panels of {}", tileGeometry().columns);
+  form.recipe = fmt::format("convolution panels of {}, halves of {}", tileGeometry().columns, halfColumns());
   for (size_t p = 0; p < parts_.size(); ++p) {
     form.inputs.push_back(parts_[p].inputs[1]);
     form.recipe += fmt::format(", {} in {} groups", weights_[p].text(), parts_[p].op.groups);
@@ -117,6 +122,7 @@ void ConvolutionTiles::pack(const runtime::PackedForm&, std::span<const void* co
         }
       }
     }
+    if (panels_[static_cast<size_t>(p)].hasHalves) repeatHalf(panel, taps * channels);
   });
 }
 

@@ -142,9 +142,15 @@ void DepthwiseSums::runRows(const Call& call, const TileEpilogue::Ends& ends, in
     rows.pixels = std::min(count, w.out[1] - place.column);
     rows.first = place.column * w.stride[1] - w.before[1];
     rows.out = call.out + row * w.outStep;
+    rows.firstLine = w.size[0];
+    rows.endLine = 0;
     for (size_t r = 0; r < static_cast<size_t>(w.size[0]); ++r) {
       const int64_t y = place.row * w.stride[0] - w.before[0] + static_cast<int64_t>(r) * w.dilation[0];
       const bool isInside = y >= 0 && y < w.extent[0];
+      if (isInside) {
+        rows.firstLine = std::min(rows.firstLine, static_cast<int64_t>(r));
+        rows.endLine = static_cast<int64_t>(r) + 1;
+      }
       rows.lines[r] = isInside ? call.x + (place.image * w.extent[0] + y) * w.extent[1] * w.step : zeros_.data();
       rows.steps[r] = isInside ? w.step : 0;
     }

@@ -20,10 +20,62 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
 
+// Columns in vectors: one, two, or one and a half. The halves of two rows share a vector then.
+enum class Columns : uint8_t { kOne, kHalves, kTwo };
+constexpr bool kPairs = HWY_TARGET <= HWY_AVX2;
+
+#if HWY_TARGET != HWY_SCALAR
+HWY_INLINE V bothLower(V a) { return hn::ConcatLowerLower(D(), a, a); }
+HWY_INLINE V bothUpper(V a) { return hn::ConcatUpperUpper(D(), a, a); }
+// The lower half of one row's factor, the upper half of the next one's.
+HWY_INLINE V joined(V first, V second) { return hn::ConcatUpperLower(D(), second, first); }
+#else
+HWY_INLINE V bothLower(V a) { return a; }
+HWY_INLINE V bothUpper(V a) { return a; }
+HWY_INLINE V joined(V first, V) { return first; }
+#endif
+
+// What the second vector of panels holds in each vector of sums.
+template <Columns Width>
+HWY_INLINE V startOfRight(const float* bias) {
+  const D d;
+  if (Width == Columns::kOne || bias == nullptr) return hn::Zero(d);
+  const V value = hn::LoadU(d, bias + hn::Lanes(d));
+  if constexpr (Width == Columns::kHalves) return bothLower(value);
+  return value;
+}
+
+// Halves that shared a vector as a vector for each row.
+template <int Rows>
+HWY_INLINE void separate(V* right) {
+#pragma GCC unroll 8
+  for (int r = Rows - 1; r >= 0; --r) right[r] = r % 2 == 0 ? right[r / 2] : bothUpper(right[r / 2]);
+}
+
+// A step of the depth: b0 and b1 are the panel's row.
+template <int Rows, Columns Width>
+HWY_INLINE void step(const float* const* in, int64_t c, V b0, V b1, V* left, V* right) {
+  const D d;
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; r += 2) {
+    const V a = hn::Set(d, in[r][c]);
+    left[r] = hn::MulAdd(a, b0, left[r]);
+    if constexpr (Width == Columns::kTwo) right[r] = hn::MulAdd(a, b1, right[r]);
+    V next = a;
+    if (r + 1 < Rows) {
+      next = hn::Set(d, in[r + 1][c]);
+      left[r + 1] = hn::MulAdd(next, b0, left[r + 1]);
+      if constexpr (Width == Columns::kTwo) right[r + 1] = hn::MulAdd(next, b1, right[r + 1]);
+    }
+    if constexpr (Width == Columns::kHalves) right[r / 2] = hn::MulAdd(joined(a, next), b1, right[r / 2]);
+  }
+}
+
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.
 // With `Fetches` it asks for call.ahead.
-template <int Rows, int Chains, bool Wide, bool Fetches>
+template <int Rows, int Chains, Columns Width, bool Fetches>
 void tile(const TileCall& call) {
+  constexpr bool kWide = Width != Columns::kOne;
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V left[Chains][Rows];
@@ -31,7 +83,7 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     left[0][r] = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
-    right[0][r] = Wide && call.bias != nullptr ? hn::LoadU(d, call.bias + lanes) : hn::Zero(d);
+    right[0][r] = startOfRight<Width>(call.bias);
 #pragma GCC unroll 4
     for (int u = 1; u < Chains; ++u) left[u][r] = right[u][r] = hn::Zero(d);
   }
@@ -55,28 +107,18 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
       for (int u = 0; u < Chains; ++u) {
         const V b0 = hn::LoadU(d, panel);
-        const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
+        const V b1 = kWide ? hn::LoadU(d, panel + lanes) : b0;
         panel += 2 * lanes;
         fetch();
-#pragma GCC unroll 8
-        for (int r = 0; r < Rows; ++r) {
-          const V a = hn::Set(d, in[r][c + u]);
-          left[u][r] = hn::MulAdd(a, b0, left[u][r]);
-          if constexpr (Wide) right[u][r] = hn::MulAdd(a, b1, right[u][r]);
-        }
+        step<Rows, Width>(in, c + u, b0, b1, left[u], right[u]);
       }
     }
     for (; c < call.depth; ++c) {
       const V b0 = hn::LoadU(d, panel);
-      const V b1 = Wide ? hn::LoadU(d, panel + lanes) : b0;
+      const V b1 = kWide ? hn::LoadU(d, panel + lanes) : b0;
       panel += 2 * lanes;
       fetch();
-#pragma GCC unroll 8
-      for (int r = 0; r < Rows; ++r) {
-        const V a = hn::Set(d, in[r][c]);
-        left[0][r] = hn::MulAdd(a, b0, left[0][r]);
-        if constexpr (Wide) right[0][r] = hn::MulAdd(a, b1, right[0][r]);
-      }
+      step<Rows, Width>(in, c, b0, b1, left[0], right[0]);
     }
   }
 #pragma GCC unroll 8
@@ -84,17 +126,22 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
     for (int u = 1; u < Chains; ++u) {
       left[0][r] = hn::Add(left[0][r], left[u][r]);
-      if constexpr (Wide) right[0][r] = hn::Add(right[0][r], right[u][r]);
+      if constexpr (kWide) right[0][r] = hn::Add(right[0][r], right[u][r]);
     }
   }
-  store<Rows, Wide>(call, left[0], right[0]);
+  if constexpr (Width == Columns::kHalves) separate<Rows>(right[0]);
+  store<Rows, kWide>(call, left[0], right[0]);
 }
 
 template <int Rows, int Chains>
 void tileAny(const TileCall& call) {
-  if (call.width <= static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, false, false>(call);
-  if (call.ahead.at != nullptr) return tile<Rows, Chains, true, true>(call);
-  tile<Rows, Chains, true, false>(call);
+  if (call.width <= static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, Columns::kOne, false>(call);
+  if constexpr (kPairs) {
+    if (call.hasHalves && call.ahead.at != nullptr) return tile<Rows, Chains, Columns::kHalves, true>(call);
+    if (call.hasHalves) return tile<Rows, Chains, Columns::kHalves, false>(call);
+  }
+  if (call.ahead.at != nullptr) return tile<Rows, Chains, Columns::kTwo, true>(call);
+  tile<Rows, Chains, Columns::kTwo, false>(call);
 }
 
 TileFunctions tiles() {
@@ -103,6 +150,8 @@ TileFunctions tiles() {
 }
 
 TileGeometry geometry() { return {kRows, static_cast<int>(2 * hn::Lanes(D()))}; }
+
+bool pairs() { return kPairs; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -117,6 +166,7 @@ namespace {
 
 TENON_SIMD_TABLE(tiles);
 TENON_SIMD_TABLE(geometry);
+TENON_SIMD_TABLE(pairs);
 
 }  // namespace
 
@@ -141,6 +191,22 @@ Ahead aheadOf(const float* panel, int64_t floats, bool hasNext, int64_t tile, in
   if (!hasNext) return {};
   const float* const next = panel + floats;
   return tile < lines ? Ahead{next + tile * kLine, columns, 0} : Ahead{};
+}
+
+int64_t halfColumns() {
+  static const int64_t kHalf = TENON_SIMD_BEST(pairs)() ? tileGeometry().columns / 4 : 0;
+  return kHalf;
+}
+
+bool hasHalves(int64_t width) {
+  const int64_t lanes = tileGeometry().columns / 2;
+  return width > lanes && width <= lanes + halfColumns();
+}
+
+void repeatHalf(float* panel, int64_t depth) {
+  const int64_t columns = tileGeometry().columns;
+  for (float* row = panel + columns / 2; depth > 0; --depth, row += columns)
+    std::copy_n(row, columns / 4, row + columns / 4);
 }
 
 int64_t panelCount(int64_t columns) {

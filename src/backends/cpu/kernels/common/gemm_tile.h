@@ -12,7 +12,7 @@ namespace tenon::backends::cpu {
 // Rows and columns of the largest tile on this processor.
 struct TileGeometry {
   int rows;
-  int columns;
+  int columns;  // of two vectors
 };
 TileGeometry tileGeometry();
 constexpr int kMaxTileRows = 8;
@@ -44,7 +44,10 @@ struct TileCall {
   const float* slope = nullptr;  // or null
   float* out = nullptr;
   int64_t outStride = 0;
-  int64_t width = 0;    // columns that exist; no other is read or written in addend, slope and out
+  int64_t width = 0;  // columns that exist; no other is read or written in addend, slope and out
+  // The panel went through repeatHalf(), so the same sums take less time. Where `width` is the whole panel, what comes
+  // out behind the half is another row's.
+  bool hasHalves = false;
   Ahead ahead;          // not of depthwise tiles
   int64_t rowStep = 0;  // depthwise only
 };
@@ -84,6 +87,13 @@ struct PanelSource {
 };
 void packPanelsInto(const PanelSource& source, float* to, int64_t panelStride);
 int64_t panelCount(int64_t columns);
+
+// Whether `width` columns of a panel are more than one vector and at most one and a half. Then the half behind the
+// first vector may stand there twice, so that one vector of it serves two rows: each row of a panel is
+// [vector][half][the same half].
+int64_t halfColumns();  // 0 where that gains nothing
+bool hasHalves(int64_t width);
+void repeatHalf(float* panel, int64_t depth);
 uint64_t panelBytes(int64_t depth, int64_t columns);  // of panels behind each other
 
 // Back: writes element (k, j) to data[k * depthStride + j * columnStride].

@@ -36,6 +36,13 @@ class TileEpilogue {
   void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
            int64_t column, int64_t columns) const;
 
+  // Asks for the matrix that a later run() of these rows and columns adds.
+  void fetch(void* const* extras, int64_t row, int64_t rows, int64_t column, int64_t width, int64_t columns) const {
+    if (!direct_ || addend_ < 0) return;
+    const int64_t step = operandStep(static_cast<size_t>(addend_), columns);
+    fetchRows(static_cast<const float*>(extras[addend_]) + row * step + column, rows, step, width);
+  }
+
   // Applies the expression to `rows` rows of `width` results that lie in `buffer` (rows `stride` apart) and stores
   // them.
   void finish(float* buffer, int rows, int64_t stride, int64_t width, float* out, void* const* extras, int64_t row,

@@ -139,7 +139,7 @@ HWY_INLINE void row5(const DepthwiseRows& call, int64_t channel, size_t some) {
     V sums[kPixels];
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sums[p] = bias;
-    for (int64_t r = 0; r < kSize; ++r) {
+    for (int64_t r = call.firstLine; r < call.endLine; ++r) {
       const float* const line = call.lines[static_cast<size_t>(r)] + channel;
       const int64_t step = call.steps[static_cast<size_t>(r)];
       V w[kSize];

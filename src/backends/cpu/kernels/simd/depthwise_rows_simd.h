@@ -11,6 +11,7 @@ namespace tenon::backends::cpu {
 struct DepthwiseRows {
   std::array<const float*, 5> lines{};  // of the image, as many as the window has
   std::array<int64_t, 5> steps{};       // floats from column to column; 0 where a line is zeros
+  int64_t firstLine = 0, endLine = 5;   // those between are in the image; 5x5 windows read no others
   int64_t first = 0, columns = 0;
   int64_t pixels = 0;
   int64_t channels = 0;

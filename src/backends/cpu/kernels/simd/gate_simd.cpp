@@ -8,8 +8,10 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "backends/cpu/kernels/simd/gate_simd.h"
 
@@ -43,6 +45,33 @@ struct HardSwish {
   V slope, offset;
 };
 
+// The end of a row, by pieces of fixed sizes: in place a masked store would span what the next row's load waits for,
+// and a copy of any size is a call.
+HWY_INLINE void storeEnd(V value, int64_t count, float* to) {
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(value, D(), buffer);
+  const float* from = buffer;
+  const auto copy = [&](auto size) {
+    if ((count & size()) == 0) return;
+    std::memcpy(to, from, size() * sizeof(float));
+    to += size();
+    from += size();
+  };
+  copy(std::integral_constant<int64_t, 8>{});
+  copy(std::integral_constant<int64_t, 4>{});
+  copy(std::integral_constant<int64_t, 2>{});
+  copy(std::integral_constant<int64_t, 1>{});
+}
+
+HWY_INLINE V loadEnd(const float* from, int64_t count) {
+  const D d;
+  constexpr bool kMasked = HWY_TARGET <= HWY_AVX2;  // Highway's masks touch other memory below
+  if constexpr (kMasked) return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy_n(from, count, buffer);
+  return hn::Load(d, buffer);
+}
+
 // Bounds that bound nothing are left out: they take a sixth of the time.
 template <typename Gate, bool kClamps>
 HWY_INLINE void gateRows(const GateCall& call) {
@@ -66,17 +95,10 @@ HWY_INLINE void gateRows(const GateCall& call) {
       hn::StoreU(clamp(value), d, out + j);
     }
     if (j == call.width) continue;
-    // What is left of a row goes through memory of whole vectors.
-    const auto bytes = static_cast<size_t>(call.width - j) * sizeof(float);
-    HWY_ALIGN float some[HWY_MAX_BYTES / sizeof(float)] = {};
-    std::memcpy(some, from + j, bytes);
-    V value = gate(hn::Load(d, some));
-    if (addend != nullptr) {
-      std::memcpy(some, addend + j, bytes);
-      value = hn::Add(value, hn::Load(d, some));
-    }
-    hn::Store(clamp(value), d, some);
-    std::memcpy(out + j, some, bytes);
+    const int64_t some = call.width - j;
+    V value = gate(loadEnd(from + j, some));
+    if (addend != nullptr) value = hn::Add(value, loadEnd(addend + j, some));
+    storeEnd(clamp(value), some, out + j);
   }
 }
 
