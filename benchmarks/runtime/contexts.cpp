@@ -1,20 +1,25 @@
 // What the runtime itself costs, and how contexts share the cores.
 //
-//   runtime_contexts overhead [calls]           microseconds of an enqueue of one tiny layer, through the public
-//   interface runtime_contexts scale CONTEXTS [seconds]   inferences per second of a convolutional network, a thread
-//   for each context
+//   runtime_contexts overhead [calls]               microseconds of an enqueue of one tiny layer, through the public
+//                                                   interface
+//   runtime_contexts scale CONTEXTS [seconds]       inferences of a convolutional network, a thread for each context
+//   runtime_contexts engine FILE CONTEXTS [seconds] the same of an engine that trtexec has saved, at its profile's opt
+//                                                   shapes; its inputs hold zeros
 //
-// One core's worth is `TENON_THREADS=1 runtime_contexts scale 1`.
+// The last two print inferences per second, the median and the 99th percentile of what one takes, and the least and the
+// most that a context has done. One core's worth is `TENON_THREADS=1 runtime_contexts scale 1`.
 #include <NvInfer.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -75,14 +80,29 @@ std::unique_ptr<nv::ICudaEngine> makeEngine(nv::IRuntime& runtime, const nv::Dim
   return engine;
 }
 
+size_t bytesOf(nv::ICudaEngine& engine, const nv::IExecutionContext& context, const char* name) {
+  const nv::Dims shape = context.getTensorShape(name);
+  int64_t elements = 1;
+  for (int i = 0; i < shape.nbDims; ++i) elements *= std::max<int64_t>(shape.d[i], 1);
+  return static_cast<size_t>(elements) * (engine.getTensorDataType(name) == nv::DataType::kINT64 ? 8 : 4);
+}
+
 // A context with memory of its own.
 struct Caller {
-  Caller(nv::ICudaEngine& engine, size_t floats) : context(engine.createExecutionContext()) {
+  explicit Caller(nv::ICudaEngine& engine) : context(engine.createExecutionContext()) {
     if (context == nullptr || cudaStreamCreate(&stream) != cudaSuccess) fail("no context, or no stream");
-    for (const char* name : {"x", "y"}) {
+    for (int i = 0; i < engine.getNbIOTensors(); ++i) {
+      const char* const name = engine.getIOTensorName(i);
+      if (engine.getTensorIOMode(name) != nv::TensorIOMode::kINPUT) continue;
+      const auto shape = engine.getProfileShape(name, 0, nv::OptProfileSelector::kOPT);
+      if (!context->setInputShape(name, shape)) fail("an input's shape was refused");
+    }
+    for (int i = 0; i < engine.getNbIOTensors(); ++i) {
+      const char* const name = engine.getIOTensorName(i);
+      const size_t bytes = bytesOf(engine, *context, name);
       void* memory = nullptr;
-      if (cudaMalloc(&memory, floats * sizeof(float)) != cudaSuccess) fail("no memory");
-      if (cudaMemset(memory, 0, floats * sizeof(float)) != cudaSuccess) fail("memory cannot be cleared");
+      if (cudaMalloc(&memory, bytes) != cudaSuccess) fail("no memory");
+      if (cudaMemset(memory, 0, bytes) != cudaSuccess) fail("memory cannot be cleared");
       if (!context->setTensorAddress(name, memory)) fail("an address was refused");
       memories.push_back(memory);
     }
@@ -95,15 +115,20 @@ struct Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
+  void run() {
+    if (!context->enqueueV3(stream) || cudaStreamSynchronize(stream) != cudaSuccess) fail("an execution failed");
+  }
+
   std::unique_ptr<nv::IExecutionContext> context;
   cudaStream_t stream = nullptr;
   std::vector<void*> memories;
+  std::vector<float> milliseconds;
 };
 
 void measureOverhead(nv::IRuntime& runtime, int calls) {
   constexpr int kBatches = 41;
   const auto engine = makeEngine(runtime, dims({1, 16}), addTinyLayer);
-  Caller caller(*engine, 16);
+  Caller caller(*engine);
   const int size = std::max(1, calls / kBatches);
   std::vector<double> enqueue, whole;
   for (int batch = 0; batch < kBatches; ++batch) {
@@ -136,19 +161,18 @@ int threadsOfProcess() {
   return 0;
 }
 
-void measureScale(nv::IRuntime& runtime, int contexts, double seconds) {
-  const auto engine = makeEngine(runtime, dims({1, 32, 56, 56}), addConvolutions);
+void measureScale(nv::ICudaEngine& engine, int contexts, double seconds) {
   std::vector<std::unique_ptr<Caller>> callers;
-  for (int i = 0; i < contexts; ++i) callers.push_back(std::make_unique<Caller>(*engine, 32 * 56 * 56));
+  for (int i = 0; i < contexts; ++i) callers.push_back(std::make_unique<Caller>(engine));
+  for (auto& caller : callers) caller->run();  // what is made ready once
   std::atomic<bool> isOver{false};
-  std::atomic<int64_t> done{0};
   const auto work = [&](Caller& caller) {
-    int64_t mine = 0;
-    for (; !isOver; ++mine) {
-      caller.context->enqueueV3(caller.stream);
-      cudaStreamSynchronize(caller.stream);
+    for (auto last = Clock::now(); !isOver;) {
+      caller.run();
+      const auto now = Clock::now();
+      caller.milliseconds.push_back(std::chrono::duration<float, std::milli>(now - last).count());
+      last = now;
     }
-    done += mine;
   };
   std::vector<std::thread> threads;
   const auto start = Clock::now();
@@ -158,8 +182,25 @@ void measureScale(nv::IRuntime& runtime, int contexts, double seconds) {
   isOver = true;
   for (auto& thread : threads) thread.join();
   const std::chrono::duration<double> passed = Clock::now() - start;
-  std::printf("%d contexts: %.1f inferences/s, %d threads in the process\n", contexts,
-              static_cast<double>(done) / passed.count(), threadCount);
+  std::vector<float> all;
+  size_t least = SIZE_MAX, most = 0;
+  for (const auto& caller : callers) {
+    all.insert(all.end(), caller->milliseconds.begin(), caller->milliseconds.end());
+    least = std::min(least, caller->milliseconds.size());
+    most = std::max(most, caller->milliseconds.size());
+  }
+  std::sort(all.begin(), all.end());
+  std::printf("%d contexts: %.1f inferences/s, median %.4f ms, 99%% %.4f ms, by context %zu to %zu, %d threads\n",
+              contexts, static_cast<double>(all.size()) / passed.count(), all[all.size() / 2],
+              all[all.size() * 99 / 100], least, most, threadCount);
+}
+
+std::unique_ptr<nv::ICudaEngine> readEngine(nv::IRuntime& runtime, const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string plan((std::istreambuf_iterator<char>(file)), {});
+  std::unique_ptr<nv::ICudaEngine> engine(runtime.deserializeCudaEngine(plan.data(), plan.size()));
+  if (engine == nullptr) fail("the engine could not be read");
+  return engine;
 }
 
 }  // namespace
@@ -170,8 +211,12 @@ int main(int count, char** arguments) {
   if (what == "overhead") {
     measureOverhead(*runtime, count > 2 ? std::atoi(arguments[2]) : 200000);
   } else if (what == "scale" && count > 2) {
-    measureScale(*runtime, std::max(1, std::atoi(arguments[2])), count > 3 ? std::atof(arguments[3]) : 5);
+    const auto engine = makeEngine(*runtime, dims({1, 32, 56, 56}), addConvolutions);
+    measureScale(*engine, std::max(1, std::atoi(arguments[2])), count > 3 ? std::atof(arguments[3]) : 5);
+  } else if (what == "engine" && count > 3) {
+    const auto engine = readEngine(*runtime, arguments[2]);
+    measureScale(*engine, std::max(1, std::atoi(arguments[3])), count > 4 ? std::atof(arguments[4]) : 5);
   } else {
-    fail("use: runtime_contexts overhead [calls] | runtime_contexts scale CONTEXTS [seconds]");
+    fail("use: runtime_contexts overhead [calls] | scale CONTEXTS [seconds] | engine FILE CONTEXTS [seconds]");
   }
 }

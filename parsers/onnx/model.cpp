@@ -41,6 +41,9 @@ std::string_view lookOf(const void* data, size_t size) {
       {"<html", ". It is a web page: download the file itself"},
       {"PK\x03\x04", ". It is a zip archive, as PyTorch writes too: unpack it, or export the model to ONNX"},
       {"\x1f\x8b", ". It is compressed by gzip: unpack it"},
+      {"TENONPLN",
+       ". It is an engine, built already: load it with IRuntime::deserializeCudaEngine, or trtexec --loadEngine"},
+      {"ftrt", ". It is an engine of NVIDIA TensorRT: export the model to ONNX"},
   };
   const std::string_view text(static_cast<const char*>(data), size);
   for (const Look& look : kLooks) {

@@ -7,10 +7,12 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/platform/measured_call.h"
 #include "core/platform/memory.h"
 #include "core/platform/processor.h"
 #include "core/platform/threads.h"
 #include "runtime/device_capacity.h"
+#include "runtime/disturbance.h"
 #include "runtime/stream_facts.h"
 #include "tenon/hostcuda.h"
 
@@ -19,6 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using platform::Isa;
+
+thread_local bool disturbed = false;  // the last measure() of the thread
 
 constexpr size_t kLargePage = size_t{2} << 20;
 
@@ -46,7 +50,7 @@ class HostTimer final : public StepTimer {
   std::vector<Clock::time_point> times_;
 };
 
-class HostDevice final : public Device, public DeviceCapacity, public StreamFacts {
+class HostDevice final : public Device, public DeviceCapacity, public StreamFacts, public Disturbance {
  public:
   std::string kind() const override { return "cpu"; }
   std::string name() const override { return name_; }
@@ -119,10 +123,20 @@ class HostDevice final : public Device, public DeviceCapacity, public StreamFact
 
   double measure(void (*work)(void* argument, StreamHandle stream), void* argument) override {
     const platform::RunningThread running;  // as many threads as an execution would have
-    const auto start = Clock::now();
-    work(argument, nullptr);
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    struct Call {
+      void (*work)(void* argument, StreamHandle stream);
+      void* argument;
+    } call{work, argument};
+    const auto time = platform::measureCall(
+        [](void* given) {
+          const auto* const c = static_cast<const Call*>(given);
+          c->work(c->argument, nullptr);
+        },
+        &call);
+    disturbed = time.isDisturbed;
+    return time.seconds;
   }
+  bool wasDisturbed() const override { return disturbed; }
 
  private:
   const std::string name_ = platform::processorName();

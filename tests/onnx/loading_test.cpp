@@ -63,6 +63,8 @@ TEST(Loading, FlippedBitsNeverCrash) {
 TEST(Loading, OtherKindsOfFilesAreNamed) {
   const std::pair<std::string, const char*> files[] = {
       {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "run 'git lfs pull'"},
+      {std::string("TENONPLN\3\0\0\0", 12), "trtexec --loadEngine"},
+      {std::string("ftrt\0\0\0\0", 8), "an engine of NVIDIA TensorRT"},
       {"<!DOCTYPE html><title>Sign in</title>", "It is a web page"},
       {"<html><body></body></html>", "It is a web page"},
       {"PK\x03\x04 archive", "It is a zip archive"},

@@ -232,6 +232,9 @@ TEST(Files, FailuresNameFileAndPurpose) {
   EXPECT_EQ(message([] { readFile("/nowhere/x", "engine"); }),
             "cannot open the file '/nowhere/x' (engine): No such file or directory");
   EXPECT_EQ(message([] { readFile("/tmp", "engine"); }), "cannot read '/tmp' (engine): it is a folder");
+  const std::string model = fresh("model");
+  writeFile(model, "\x08\x07 a model", "test");
+  EXPECT_NE(message([&] { readPlan(model); }).find("a model becomes an engine by --onnx="), std::string::npos);
   EXPECT_EQ(message([] { writeFile("/nowhere/x", "text", "times"); }),
             "cannot write 4 bytes to the file '/nowhere/x' (times): No such file or directory");
 }

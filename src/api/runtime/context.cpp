@@ -1,6 +1,8 @@
 // IExecutionContext: shapes, addresses, execution.
 #include "api/runtime/context.h"
 
+#include "api/runtime/io_index.h"
+
 namespace tenon::api {
 namespace {
 
@@ -27,12 +29,7 @@ ExecutionContext::ExecutionContext(const Engine& engine, std::shared_ptr<const L
 
 const nv::ICudaEngine& ExecutionContext::getEngine() const noexcept { return engine_; }
 
-int ExecutionContext::find(const char* tensorName) const {
-  checkUser(tensorName != nullptr, "the name of the tensor is null");
-  const int index = loaded_->engine->findIo(tensorName);
-  checkUser(index >= 0, "the engine has no input or output '{}'", tensorName);
-  return index;
-}
+int ExecutionContext::find(const char* tensorName) const { return ioIndex(*loaded_->engine, tensorName); }
 
 int ExecutionContext::findInput(const char* tensorName) const {
   const int index = find(tensorName);

@@ -9,6 +9,7 @@
 #include "api/runtime/configs.h"
 #include "api/runtime/context.h"
 #include "api/runtime/inspector.h"
+#include "api/runtime/io_index.h"
 #include "plan/inspect.h"
 #include "runtime/aliases.h"
 
@@ -35,12 +36,7 @@ Engine::Engine(std::shared_ptr<const LoadedEngine> loaded, Reporter& parent)
     formatTexts_.push_back(formatText(io.dtype, io.layout, static_cast<int>(io.shape.size())));
 }
 
-int Engine::find(const char* tensorName) const {
-  checkUser(tensorName != nullptr, "the name of the tensor is null");
-  const int index = engine().findIo(tensorName);
-  checkUser(index >= 0, "the engine has no input or output '{}'", tensorName);
-  return index;
-}
+int Engine::find(const char* tensorName) const { return ioIndex(engine(), tensorName); }
 
 const plan::Io& Engine::io(const char* tensorName) const {
   return engine().io()[static_cast<size_t>(find(tensorName))];

@@ -24,8 +24,8 @@ nv::ICudaEngine* Runtime::load(Load&& load) {
 
 nv::ICudaEngine* Runtime::deserializeCudaEngine(const void* blob, std::size_t size) noexcept {
   return guarded(reporter_, "IRuntime::deserializeCudaEngine", static_cast<nv::ICudaEngine*>(nullptr), [&] {
-    checkUser(blob != nullptr && size > 0, "{} bytes of an engine at {}", size,
-              blob == nullptr ? "a null address" : "an address");
+    checkUser(blob != nullptr && size > 0, "the engine is empty: got {} bytes at {}; expected a serialized engine",
+              size, blob == nullptr ? "a null address" : "an address");
     return load([&](const runtime::LoadOptions& options) {
       return runtime::Engine::load({static_cast<const std::byte*>(blob), size}, options, reporter_);
     });

@@ -8,75 +8,29 @@
 #include <tuple>
 
 #include "compile/tune/cold_weights.h"
+#include "compile/tune/guarded_buffer.h"
 #include "compile/tune/packed_operands.h"
 #include "compile/tune/result_check.h"
 #include "compile/tune/rotation.h"
+#include "compile/tune/samples.h"
 #include "compile/tune/test_data.h"
 #include "core/error.h"
 #include "core/storage.h"
 #include "graph/bad_constant.h"
 #include "runtime/configure.h"
 #include "runtime/device_cache.h"
+#include "runtime/disturbance.h"
 
 namespace tenon::compile {
 namespace {
 
-constexpr size_t kRedZone = 256;
-constexpr unsigned char kRedByte = 0xb7;
 constexpr double kSampleSeconds = 2e-4;  // a sample repeats short kernels until it lasts about this long
 constexpr double kHopeless = 3;          // stop after a few runs when this many times slower than the best
 constexpr int kTries = 2;                // more runs before a candidate is given up
 constexpr double kLongRun = 1e-2;        // unless a GPU takes so long, to which nothing adds a multiple
-constexpr double kBehind = 1.3;          // fewer samples when this many times slower than the best
-constexpr double kFarBehind = 1.7;       // and fewer still, which are enough to see it
-constexpr int kFewSamples = 3;
-constexpr int kColdSamples = 3;             // times the iterations: of one run each
-constexpr double kCandidateSeconds = 0.15;  // no more samples of one candidate after this
+constexpr int kColdSamples = 3;          // times the iterations: of one run each
 
 using runtime::CopyKind;
-
-// Device memory with red zones on both sides of the payload.
-class GuardedBuffer {
- public:
-  GuardedBuffer(runtime::Device& device, size_t bytes) : device_(device), bytes_(bytes) {
-    base_ = static_cast<char*>(device.allocate(addBytes(bytes, 2 * kRedZone), kRedZone));
-    const std::vector<unsigned char> red(kRedZone, kRedByte);
-    put(base_, red.data(), kRedZone);
-    put(base_ + kRedZone + bytes_, red.data(), kRedZone);
-  }
-  ~GuardedBuffer() { device_.free(base_); }
-  GuardedBuffer(const GuardedBuffer&) = delete;
-  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
-
-  size_t bytes() const { return bytes_; }
-  void* data() const { return base_ + kRedZone; }
-  void write(const void* from) { put(base_ + kRedZone, from, bytes_); }
-  // The pattern over and over.
-  void fill(const std::vector<char>& pattern) {
-    char* const to = base_ + kRedZone;
-    const size_t first = std::min(pattern.size(), bytes_);
-    device_.copy(to, pattern.data(), first, CopyKind::kHostToDevice, nullptr);
-    for (size_t done = first; done < bytes_; done += std::min(done, bytes_ - done))  // whole patterns so far
-      device_.copy(to + done, to, std::min(done, bytes_ - done), CopyKind::kDeviceToDevice, nullptr);
-    device_.synchronize(nullptr);
-  }
-  bool intact() const {
-    std::vector<unsigned char> zones(2 * kRedZone);
-    device_.copy(zones.data(), base_, kRedZone, CopyKind::kDeviceToHost, nullptr);
-    device_.copy(zones.data() + kRedZone, base_ + kRedZone + bytes_, kRedZone, CopyKind::kDeviceToHost, nullptr);
-    device_.synchronize(nullptr);
-    return std::all_of(zones.begin(), zones.end(), [](unsigned char c) { return c == kRedByte; });
-  }
-
- private:
-  void put(void* to, const void* from, size_t bytes) {
-    device_.copy(to, from, bytes, CopyKind::kHostToDevice, nullptr);
-    device_.synchronize(nullptr);
-  }
-  runtime::Device& device_;
-  size_t bytes_;
-  char* base_ = nullptr;
-};
 
 constexpr size_t kPattern = size_t{1} << 20;
 
@@ -108,6 +62,7 @@ class DeviceProfiler final : public Profiler {
         stages_(stages),
         log_(log),
         packed_(device) {
+    disturbance_ = dynamic_cast<const runtime::Disturbance*>(&device);
     if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
   }
 
@@ -358,18 +313,13 @@ class DeviceProfiler final : public Profiler {
     const bool isCold = problem.coldWeights && device_.isHost();
     const auto activations = isCold ? activationsOf(problem, candidate, trial) : Activations();
     if (!isCold) call.repeats = static_cast<int>(std::clamp(kSampleSeconds / std::max(single, 1e-8), 1.0, 2000.0));
-    double fastest = call.repeats == 1 && !isCold ? single : std::numeric_limits<double>::infinity();
-    double spent = single;
-    for (int i = 0; i < 2 * iterations_; ++i) {
+    Samples samples(iterations_, best, single, call.repeats == 1 && !isCold);
+    while (!samples.areEnough()) {
       if (isCold) cold_.prepare(activations);
       const double seconds = device_.measure(&launch, &call);
-      spent += seconds;
-      fastest = std::min(fastest, seconds / call.repeats);
-      if (spent > kCandidateSeconds && i > 0) break;
-      if (i + 1 >= iterations_ && fastest > kBehind * best) break;
-      if (i + 1 >= kFewSamples && fastest > kFarBehind * best) break;
+      samples.add(seconds, call.repeats, disturbance_ != nullptr && disturbance_->wasDisturbed());
     }
-    return {fastest, workspaceBytes, {}, false};
+    return {samples.fastest(), workspaceBytes, {}, false};
   }
 
   static Measurement refuse(const Candidate& candidate, std::string_view why) {
@@ -388,7 +338,8 @@ class DeviceProfiler final : public Profiler {
   std::map<std::tuple<DataType, size_t, int64_t>, std::vector<char>> patterns_;  // of large inputs
   std::map<const void*, std::unique_ptr<Rotation>> rotations_;                   // by what they are copies of
   ColdCaches cold_;
-  size_t cacheBytes_ = 0;  // 0: nobody says, and nothing is rotated
+  const runtime::Disturbance* disturbance_ = nullptr;  // where the device notices it
+  size_t cacheBytes_ = 0;                              // 0: nobody says, and nothing is rotated
 };
 
 }  // namespace

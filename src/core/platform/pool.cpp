@@ -1,15 +1,10 @@
-// The pool: slots for loops, from which workers take pieces by compare-and-swap.
-//
-// A slot belongs to one caller for the time of a loop. Its word `range` holds the loop's generation and the pieces that
-// nobody took; a worker that was held up in the middle of taking one finds another generation and takes nothing. What
-// the loop computes stands in the caller's frame and is read only by who took a piece, for whom the caller waits.
-// Slots are never freed, so that a late look at one is harmless.
+// The pool: slots for loops (loop_slot.h), from which workers take pieces. They are never freed, so that a late look at
+// one is harmless.
 #include "core/platform/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -22,7 +17,9 @@
 
 #include "core/platform/cores.h"
 #include "core/platform/futex.h"
+#include "core/platform/loop_slot.h"
 #include "core/platform/pace.h"
+#include "core/platform/usage.h"
 
 namespace tenon::platform {
 namespace {
@@ -48,24 +45,6 @@ constexpr microseconds kLeastBusy{10'000};
 constexpr microseconds kMostBusy{100'000};
 constexpr int kLooksPerClock = 16;
 
-struct Call {
-  int64_t count;
-  int64_t pieces;
-  LoopBody body;
-  void* argument;
-  std::atomic<bool> hasFailed{false};
-  std::exception_ptr error;  // of who set hasFailed
-};
-
-struct alignas(64) Slot {
-  std::atomic<uint64_t> range{0};  // generation, first piece, end of the pieces
-  std::atomic<uint64_t> seats{0};  // generation, places in all, places that are taken
-  std::atomic<Call*> call{nullptr};
-  std::atomic<int> core{-1};                      // the caller's
-  alignas(64) std::atomic<uint32_t> finished{0};  // pieces that workers have computed
-  std::atomic<uint32_t> isAwaited{0};             // the caller sleeps on `finished`
-};
-
 constinit std::array<Slot, kSlots> slots{};
 alignas(64) constinit std::atomic<uint64_t> ownedSlots{0};
 alignas(64) constinit std::atomic<uint64_t> openSlots{0};
@@ -77,19 +56,20 @@ constinit std::atomic<bool> isMaking{false};
 constinit std::atomic<int64_t> noMoreUntil{0};  // the system had no thread for us; nanoseconds
 constinit std::atomic<int> executions{0};
 constinit std::atomic<bool> maySpin{true};
-constinit std::atomic<int64_t> busyUntil{0};  // nanoseconds
+constinit std::atomic<int64_t> measuredUntil{0};  // nanoseconds
+constinit std::atomic<int64_t> busyUntil{0};      // nanoseconds
 constinit std::atomic<int64_t> busyFor{kLeastBusy.count() * 1000};
 
+constinit std::array<std::atomic<clockid_t>, kMostWorkers> workerClocks{};
+
 thread_local bool inLoop = false;
+thread_local int mostThreads = 1;
 
 int64_t nanoseconds(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-uint64_t pack(uint64_t generation, uint64_t a, uint64_t b) { return generation << 32 | a << 16 | b; }
-uint64_t generationOf(uint64_t word) { return word >> 32; }
-uint64_t upperOf(uint64_t word) { return word >> 16 & 0xffff; }
-uint64_t lowerOf(uint64_t word) { return word & 0xffff; }
+int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000LL + time.tv_nsec; }
 
 // The cores are wanted by others: for a while nobody spins, longer each time that this is seen again soon.
 void noteGap(Clock::time_point now) {
@@ -102,9 +82,12 @@ void noteGap(Clock::time_point now) {
   busyUntil.store(time + length, std::memory_order_relaxed);
 }
 
+bool isMeasured(int64_t now) { return now < measuredUntil.load(std::memory_order_relaxed); }
+
 microseconds patience(Clock::time_point now) {
-  if (!maySpin.load(std::memory_order_relaxed) || nanoseconds(now) < busyUntil.load(std::memory_order_relaxed))
-    return kSpinBusy;
+  const int64_t time = nanoseconds(now);
+  const bool isBusy = time < busyUntil.load(std::memory_order_relaxed) && !isMeasured(time);
+  if (!maySpin.load(std::memory_order_relaxed) || isBusy) return kSpinBusy;
   return executions.load(std::memory_order_relaxed) > 0 ? kSpinWithin : kSpinAfter;
 }
 
@@ -125,55 +108,12 @@ bool spin(Done done, microseconds limit) {
   }
 }
 
-// The next piece from the front, or from the back; -1 when there is none or the loop is another one by now.
-int64_t takePiece(Slot& slot, uint64_t generation, bool isFront) {
-  uint64_t word = slot.range.load(std::memory_order_acquire);
-  while (true) {
-    const uint64_t first = upperOf(word);
-    const uint64_t end = lowerOf(word);
-    if (generationOf(word) != generation || first >= end) return -1;
-    const uint64_t rest = isFront ? pack(generation, first + 1, end) : pack(generation, first, end - 1);
-    if (slot.range.compare_exchange_weak(word, rest, std::memory_order_acq_rel, std::memory_order_acquire))
-      return static_cast<int64_t>(isFront ? first : end - 1);
-  }
-}
-
-// Place 0 is the caller's; -1 where the loop has threads enough, or is over.
-int takePlace(Slot& slot, uint64_t generation) {
-  uint64_t word = slot.seats.load(std::memory_order_relaxed);
-  while (true) {
-    const uint64_t all = upperOf(word);
-    const uint64_t taken = lowerOf(word);
-    if (generationOf(word) != generation || taken >= all) return -1;
-    if (slot.seats.compare_exchange_weak(word, pack(generation, all, taken + 1), std::memory_order_relaxed))
-      return static_cast<int>(taken);
-  }
-}
-
-void compute(Call& call, int64_t piece, int place) noexcept {
-  if (call.hasFailed.load(std::memory_order_relaxed)) return;
-  const int64_t each = call.count / call.pieces;
-  const int64_t longer = call.count % call.pieces;
-  const int64_t begin = piece * each + std::min(piece, longer);
-  try {
-    call.body(call.argument, begin, begin + each + (piece < longer ? 1 : 0), place);
-  } catch (...) {
-    if (!call.hasFailed.exchange(true)) call.error = std::current_exception();
-  }
-}
-
-int64_t processorTime() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
-}
-
 // Whether other threads of this system have taken the core from this one since it last asked: a virtual machine that
 // its host does not run knows nothing of that.
 bool isTakenOff() {
-  thread_local long before = 0;
-  rusage usage{};
-  return getrusage(RUSAGE_THREAD, &usage) == 0 && usage.ru_nivcsw != std::exchange(before, usage.ru_nivcsw);
+  thread_local int64_t before = 0;
+  const int64_t times = switchesOfThread().byOthers;
+  return times != std::exchange(before, times);
 }
 
 // Where a thread asks for its processor time, Linux (6.6 and later) notices that the thread's turn is over and gives
@@ -182,11 +122,11 @@ bool isTakenOff() {
 void betweenPieces(Pace& pace, bool isAwaited) {
   const auto now = nanoseconds(Clock::now());
   if (!pace.isDue(now)) return;
-  const int64_t rest = pace.pieceDone(now, processorTime(), isAwaited && isTakenOff());
-  if (rest == 0 || !maySpin.load(std::memory_order_relaxed)) return;
+  const int64_t rest = pace.pieceDone(now, processorTimeOfThread(), isAwaited && isTakenOff());
+  if (rest == 0 || !maySpin.load(std::memory_order_relaxed) || isMeasured(now)) return;
   const timespec time{rest / 1'000'000'000, rest % 1'000'000'000};
   nanosleep(&time, nullptr);
-  pace.wakes(nanoseconds(Clock::now()), processorTime());
+  pace.wakes(nanoseconds(Clock::now()), processorTimeOfThread());
 }
 
 // The system wakes a worker where it last ran, and with other programs on all other cores that stays the caller's core:
@@ -231,7 +171,7 @@ void* work(void* argument) {
   inLoop = true;  // a loop within a piece runs here
   const auto start = static_cast<int>(reinterpret_cast<uintptr_t>(argument) % kSlots);
   Pace pace;
-  pace.wakes(nanoseconds(Clock::now()), processorTime());
+  pace.wakes(nanoseconds(Clock::now()), processorTimeOfThread());
   while (true) {
     const uint32_t seen = news.load(std::memory_order_seq_cst);
     if (helpAny(start, pace)) continue;
@@ -242,7 +182,7 @@ void* work(void* argument) {
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     sleepOn(news, seen);
     sleepers.fetch_sub(1, std::memory_order_relaxed);
-    pace.wakes(nanoseconds(Clock::now()), processorTime());
+    pace.wakes(nanoseconds(Clock::now()), processorTimeOfThread());
   }
 }
 
@@ -261,6 +201,8 @@ bool makeWorker(int index) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (isMade) pthread_setname_np(thread, "tenon-worker");
+  clockid_t clock{};
+  if (isMade && pthread_getcpuclockid(thread, &clock) == 0) workerClocks[static_cast<size_t>(index)] = clock;
   return isMade;
 }
 
@@ -317,6 +259,7 @@ void afterForkInChild() {
   openSlots = 0;
   isMaking = false;
   noMoreUntil = 0;
+  measuredUntil = 0;
   for (auto& slot : slots) slot.isAwaited = 0;
 }
 
@@ -368,6 +311,7 @@ void runLoop(int64_t count, int64_t pieces, int threads, LoopBody body, void* ar
   if (threads > 1 && !inLoop) {
     wantWorkers(threads - 1);
     index = takeSlot();
+    mostThreads = std::max(mostThreads, threads);
   }
   if (index < 0) {
     call.pieces = 1;
@@ -386,5 +330,24 @@ void noteExecutions(int running, bool mayWait) noexcept {
 }
 
 int workerCount() noexcept { return workers.load(std::memory_order_relaxed); }
+
+void noteMeasuring(bool isOn) noexcept {
+  constexpr int64_t kBetweenMeasurements = 500'000;
+  measuredUntil.store(isOn ? INT64_MAX : nanoseconds(Clock::now()) + kBetweenMeasurements, std::memory_order_relaxed);
+}
+
+int takeMostThreads() noexcept { return std::exchange(mostThreads, 1); }
+
+bool mayWorkersWait() noexcept { return maySpin.load(std::memory_order_relaxed); }
+
+int64_t processorTimeOfWorkers() noexcept {
+  int64_t sum = 0;
+  const auto count = static_cast<size_t>(workers.load(std::memory_order_acquire));
+  for (size_t i = 0; i < count; ++i) {
+    timespec time{};
+    if (clock_gettime(workerClocks[i].load(std::memory_order_relaxed), &time) == 0) sum += nanoseconds(time);
+  }
+  return sum;
+}
 
 }  // namespace tenon::platform

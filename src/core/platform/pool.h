@@ -32,4 +32,14 @@ void noteExecutions(int running, bool mayWait) noexcept;
 // Workers that are there, for tests.
 int workerCount() noexcept;
 
+// For measurements (measured_call.h): while one goes on and for half a millisecond after, workers neither rest for
+// other programs nor sleep sooner because of them, so that what is measured is the loop and not the moment.
+void noteMeasuring(bool isOn) noexcept;
+// Of the loops that this thread has run since it last asked, the most threads that one was shared by; 1 where none was.
+int takeMostThreads() noexcept;
+// Whether workers look for work for a while before they sleep, unless other programs want the cores.
+bool mayWorkersWait() noexcept;
+// Of all workers, in nanoseconds.
+int64_t processorTimeOfWorkers() noexcept;
+
 }  // namespace tenon::platform

@@ -51,6 +51,19 @@ class Engines : public ObjectTest {
   std::vector<float> bias;
 };
 
+TEST_F(Engines, AWrongNameIsAnsweredByTheRightOnes) {
+  smallNetwork({1, 3, 4, 4});
+  const auto loaded = engine();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(loaded->getTensorShape("z").nbDims, -1);
+  expectError("the engine has no input or output 'z'; it has 'x', 'y'");
+  const std::unique_ptr<nv::IExecutionContext> context(loaded->createExecutionContext());
+  EXPECT_FALSE(context->setTensorAddress("X", nullptr));
+  expectError("no input or output 'X'; it has 'x', 'y'");
+  EXPECT_EQ(runtime->deserializeCudaEngine("", 0), nullptr);
+  expectError("the engine is empty: got 0 bytes");
+}
+
 TEST_F(Engines, AStaticNetworkRuns) {
   smallNetwork({2, 3, 9, 11});
   const auto loaded = engine();

@@ -38,7 +38,10 @@ files::InputFile readPlan(const std::string& path, std::string_view verdict) {
         path);
   }
   if (!bytes.starts_with(kSignature)) {
-    throw Failure("the file '{}' {}: its first bytes are not {}", path, verdict, kSignature);
+    throw Failure(
+        "the file '{}' {}: its first bytes are not {}; a model becomes an engine by --onnx=<file> "
+        "--saveEngine=<file>",
+        path, verdict, kSignature);
   }
   return file;
 }
