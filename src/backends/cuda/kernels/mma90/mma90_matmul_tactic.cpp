@@ -75,7 +75,8 @@ std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90W
   constexpr size_t kMany = 4, kMostBeside = 4, kMoreThanUsual = 32;
   if (persistent.size() >= kMany && result.size() > kMostBeside && problem.more <= kMoreThanUsual)
     result.resize(kMostBeside);
-  result.insert(result.end(), persistent.begin(), persistent.end());
+  // First: who looks at few takes them from all over the list, and the first always.
+  result.insert(result.begin(), persistent.begin(), persistent.end());
   return result;
 }
 
