@@ -38,6 +38,7 @@ constexpr Pass kPipeline[] = {
     {PASS(merge_movement), When::kAlways, On::kAll},      // chains of transposes and reshapes become one or none
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
     {PASS(points_to_matmul), When::kAlways, On::kGpu},    // likewise
+    {PASS(place_to_matmul), When::kAlways, On::kGpu},     // likewise
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
     {PASS(scatter_boxes), When::kAlways, On::kAll},       // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them

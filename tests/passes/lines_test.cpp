@@ -82,6 +82,26 @@ TEST(PointsToMatMul, RowsBehind) {
   expectPass("points_to_matmul", body, "reshape transpose matmul transpose reshape reshape transpose", onCuda());
 }
 
+TEST(PlaceToMatMul, OfOnePlaceForEachImage) {
+  const auto body = [](const char* x, const char* w, const char* y, const char* attributes) {
+    return fmt::format(
+        "input %x : f32[{}]\nconst %w : f32[{}] = random(3)\n%y : f32[{}] = deconvolution{{{}}}(%x, %w) \"d\"\n"
+        "output %y\n",
+        x, w, y, attributes);
+  };
+  expectPass("place_to_matmul", body("3,5,1,1", "5,4,2,3", "3,4,2,3", "strides=[2,1]"),
+             "reshape matmul reshape transpose", onCuda());
+  expectPass("place_to_matmul", body("2,5,1", "5,4,3", "2,4,3", ""), "reshape matmul reshape transpose", onCuda());
+  expectPass("place_to_matmul",
+             "input %x : f32[2,3,1,1,1]\ninput %b : f32[4]\nconst %w : f32[3,4,2,1,2] = random(3)\n"
+             "%y : f32[2,4,2,1,2] = deconvolution{hasBias=true}(%x, %w, %b) \"d\"\noutput %y\n",
+             "reshape matmul reshape transpose reshape pointwise", onCuda());
+  expectPass("place_to_matmul", body("3,5,1,2", "5,4,2,3", "3,4,2,4", ""), "deconvolution", onCuda());
+  expectPass("place_to_matmul", body("3,6,1,1", "6,4,2,3", "3,8,2,3", "groups=2"), "deconvolution", onCuda());
+  expectPass("place_to_matmul", body("3,5,1,1", "5,4,2,3", "3,4,1,3", "prePadding=[1,0]"), "deconvolution", onCuda());
+  expectPass("place_to_matmul", body("3,5,1,1", "5,4,2,3", "3,4,3,3", "dilations=[2,1]"), "deconvolution", onCuda());
+}
+
 TEST(PointsToMatMul, OtherConvolutionsStay) {
   const auto body = [](const std::string& fields, const std::string& weights, const std::string& result) {
     return "input %x : f32[2,7,6]\nconst %w : f32[" + weights +
