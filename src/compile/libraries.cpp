@@ -1,31 +1,58 @@
 // Kernels of our own in the place of a library's.
 #include "compile/libraries.h"
 
+#include <array>
+
 #include "compile/assignment.h"
 
 namespace tenon::compile {
+namespace {
 
-void leaveLibraries(std::span<Option* const> chosen, double seconds, Log& log) {
-  constexpr double kWorth = 0.003;  // of the network's time
+constexpr double kWorth = 0.005;  // of the network's time: what each library has to gain
+constexpr std::array<std::string_view, 2> kLibraries{"cudnn", "cublaslt"};
+
+bool calls(std::string_view tactic, std::string_view library) {
+  const auto own = tactic.substr(tactic.find('.') + 1);
+  return own.starts_with(library) && own.substr(library.size()).starts_with('_');
+}
+
+bool anyCalls(std::span<Option* const> chosen, std::string_view library) {
+  return std::any_of(chosen.begin(), chosen.end(),
+                     [&](const Option* option) { return calls(option->candidate.tactic, library); });
+}
+
+void leave(std::span<Option* const> chosen, std::string_view library, double seconds, Log& log) {
   double more = 0;
   size_t count = 0;
   for (const auto* option : chosen) {
-    if (!callsVendor(option->candidate.tactic)) continue;
+    if (!calls(option->candidate.tactic, library)) continue;
     if (option->own.empty()) return;
     more += option->own[0].seconds - option->seconds;
     ++count;
   }
-  if (count == 0 || more > kWorth * seconds) return;
-  log.verbose("{} nodes take kernels of our own where a library's are hardly faster: {:.3f} us more of {:.3f} us",
-              count, more * 1e6, seconds * 1e6);
-  const auto calls = [](const Option& option) { return callsVendor(option.candidate.tactic); };
+  if (count == 0) return;
+  const bool leaves = more <= kWorth * seconds;
+  log.verbose("{} nodes would take {:.3f} us more of {:.3f} us by kernels of our own, without {}: {}", count,
+              more * 1e6, seconds * 1e6, library, leaves ? "they do" : "it stays");
+  if (!leaves) return;
   for (auto* option : chosen) {
-    if (calls(*option)) {
-      auto own = std::move(option->own[0]);
-      *option = std::move(own);
+    if (!calls(option->candidate.tactic, library)) continue;
+    auto own = std::move(option->own[0]);
+    *option = std::move(own);
+  }
+}
+
+}  // namespace
+
+void leaveLibraries(std::span<Option* const> chosen, double seconds, Log& log) {
+  for (const auto library : kLibraries) {
+    leave(chosen, library, seconds, log);
+    if (anyCalls(chosen, library)) continue;
+    for (auto* option : chosen) {
+      const auto isOfIt = [&](const Option& other) { return calls(other.candidate.tactic, library); };
+      std::erase_if(option->spare, isOfIt);
+      std::erase_if(option->rivals, isOfIt);
     }
-    std::erase_if(option->spare, calls);
-    std::erase_if(option->rivals, calls);
   }
 }
 

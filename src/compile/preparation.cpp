@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "core/platform/cores.h"
+
 namespace tenon::compile {
 
 struct Preparation::Batch {
@@ -35,7 +37,7 @@ Preparation::Ticket Preparation::begin(size_t count, std::function<void(size_t)>
     const std::lock_guard lock(mutex_);
     queue_.push_back(batch);
   }
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = static_cast<size_t>(platform::coresOfMask());
   const size_t most = std::min(cores - 1, kMostThreads);
   try {
     for (size_t i = 0; i < count && threads_.size() < most; ++i) threads_.emplace_back([this] { this->work(); });

@@ -13,6 +13,7 @@
 #include "compile/tactics/region_choice.h"
 #include "compile/tune/policy.h"
 #include "core/error.h"
+#include "core/platform/cores.h"
 #include "ops/op/plugin.h"
 #include "ops/within.h"
 #include "runtime/kernel.h"
@@ -128,7 +129,7 @@ void inParallel(size_t count, const std::function<void(size_t)>& work) {
     }
   };
   std::vector<std::thread> threads;
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = static_cast<size_t>(platform::coresOfMask());
   const size_t most = std::min({count, cores, kMostThreads});
   threads.reserve(most);
   try {

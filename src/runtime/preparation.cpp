@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/platform/cores.h"
+
 namespace tenon::runtime {
 
 void runTogether(std::vector<std::function<void()>> pieces) {
@@ -24,7 +26,7 @@ void runTogether(std::vector<std::function<void()>> pieces) {
     }
   };
   std::vector<std::thread> threads;
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = static_cast<size_t>(platform::coresOfMask());
   try {
     for (size_t i = 1; i < std::min({pieces.size(), cores, kMostThreads}); ++i) threads.emplace_back(run);
   } catch (const std::system_error&) {

@@ -17,31 +17,46 @@ compile::Option option(const std::string& tactic, double seconds, Layout format 
   return result;
 }
 
-compile::Option library(double seconds, double own) {
-  auto result = option("cuda.cublaslt_matmul", seconds);
+compile::Option library(const std::string& tactic, double seconds, double own) {
+  auto result = option(tactic, seconds);
   if (own > 0) result.own.push_back(option("cuda.mma90_matmul", own));
-  result.rivals = {option("cuda.cudnn_matmul", seconds), option("cuda.direct_matmul", seconds)};
+  result.rivals = {option("cuda.cublaslt_matmul", seconds), option("cuda.direct_matmul", seconds)};
   return result;
 }
 
-// How many of them call a library afterwards.
-size_t librariesOf(std::vector<compile::Option> options, double seconds) {
+// The libraries that are called afterwards, and those of rivals in brackets.
+std::string librariesOf(std::vector<compile::Option> options, double seconds) {
   std::vector<compile::Option*> pointers;
   for (auto& one : options) pointers.push_back(&one);
   RecordingLog log;
   compile::leaveLibraries(pointers, seconds, log);
-  size_t count = 0;
+  std::string result;
+  const auto libraryOf = [](const compile::Option& one) {
+    const auto& tactic = one.candidate.tactic;
+    return compile::callsVendor(tactic) ? tactic.substr(5, tactic.find('_') - 5) : std::string();
+  };
   for (const auto& one : options) {
-    count += compile::callsVendor(one.candidate.tactic) ? 1 : 0;
-    for (const auto& rival : one.rivals) count += compile::callsVendor(rival.candidate.tactic) ? 1 : 0;
+    result += libraryOf(one);
+    for (const auto& rival : one.rivals) {
+      if (compile::callsVendor(rival.candidate.tactic)) result += "(" + libraryOf(rival) + ")";
+    }
   }
-  return count;
+  return result;
 }
 
 TEST(Libraries, AreLeftWhereTheyHardlyPay) {
-  EXPECT_EQ(librariesOf({library(1, 1.001), library(2, 2.001), option("cuda.softmax", 1)}, 4), 0u);
-  EXPECT_EQ(librariesOf({library(1, 1.02), library(2, 2.001), option("cuda.softmax", 1)}, 4), 4u) << "half a per cent";
-  EXPECT_EQ(librariesOf({library(1, 1.001), library(2, 0), option("cuda.softmax", 1)}, 4), 4u) << "one needs it";
+  const auto plain = option("cuda.softmax", 1);
+  const auto blas = [](double own) { return library("cuda.cublaslt_matmul", 1, own); };
+  const auto dnn = [](double own) { return library("cuda.cudnn_convolution", 2, own); };
+  EXPECT_EQ(librariesOf({blas(1.01), blas(1.009), plain}, 4), "");
+  EXPECT_EQ(librariesOf({blas(1.01), blas(1.02), plain}, 4), "cublaslt(cublaslt)cublaslt(cublaslt)")
+      << "more than half a per cent together";
+  EXPECT_EQ(librariesOf({blas(1.01), blas(0), plain}, 4), "cublaslt(cublaslt)cublaslt(cublaslt)") << "one needs it";
+  EXPECT_EQ(librariesOf({dnn(2.01), blas(1.2), plain}, 4), "cublaslt(cublaslt)") << "each by itself";
+  EXPECT_EQ(librariesOf({dnn(2.2), blas(1.01), plain}, 4), "cudnn") << "rivals neither";
+  auto rivals = plain;
+  rivals.rivals = {option("cuda.cudnn_convolution", 1), plain};
+  EXPECT_EQ(librariesOf({rivals, plain}, 4), "") << "nobody chose it";
 }
 
 TEST(Libraries, OwnWinnersHaveTheFormatsOfTheLibrarys) {

@@ -1,7 +1,12 @@
 // Pieces on several threads: all run, and what one throws arrives.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "core/error.h"
 #include "runtime/engine_parts.h"
@@ -25,6 +30,28 @@ TEST(Preparation, WhatAPieceThrowsArrivesAfterAllHaveRun) {
     else EXPECT_THROW(runtime::runTogetherOrThrow(std::move(pieces)), OutOfMemory);
     EXPECT_EQ(ran, count);
   }
+}
+
+// Of a machine with more: threads that wait for a core hold locks of those that have one.
+TEST(Preparation, ThereAreNoMoreThreadsThanCoresOfTheProcess) {
+  cpu_set_t before;
+  sched_getaffinity(0, sizeof before, &before);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  constexpr auto kPause = std::chrono::milliseconds(2);
+  runtime::runTogether(std::vector<std::function<void()>>(8, [&] {
+    std::this_thread::sleep_for(kPause);
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  }));
+  sched_setaffinity(0, sizeof before, &before);
+  EXPECT_EQ(threads.size(), 1u);
 }
 
 TEST(Preparation, WhatRunsBesideEndsWithItsHolder) {

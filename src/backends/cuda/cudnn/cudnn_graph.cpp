@@ -11,6 +11,7 @@
 #include "backends/cuda/driver/made_once.h"
 #include "core/error.h"
 #include "core/fields.h"
+#include "core/platform/cores.h"
 #include "core/text.h"
 
 namespace tenon::backends::cuda::dnn {
@@ -256,7 +257,7 @@ void OperationGraph::planAll(const std::vector<EngineChoice>& choices) const {
     }
   };
   std::vector<std::thread> threads;
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = static_cast<size_t>(platform::coresOfMask());
   for (size_t i = 1; i < std::min({choices.size(), cores, kMostThreads}); ++i) threads.emplace_back(work);
   work();
   for (auto& thread : threads) thread.join();

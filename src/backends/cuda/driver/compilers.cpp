@@ -21,6 +21,7 @@
 
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/platform/cores.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -158,7 +159,7 @@ Compilers& compilers() {
   static auto* const kCompilers = [] {
     constexpr size_t kUsers = 4;
     constexpr size_t kMost = 4;  // 110 MB each
-    const size_t wanted = std::clamp<size_t>(std::thread::hardware_concurrency() / kUsers, 1, kMost);
+    const size_t wanted = std::clamp<size_t>(static_cast<size_t>(platform::coresOfMask()) / kUsers, 1, kMost);
     const auto most = static_cast<size_t>(numberSetting("TENON_CUDA_COMPILERS").value_or(static_cast<long>(wanted)));
     return new Compilers(most, kUsers);
   }();
