@@ -50,8 +50,6 @@ class GatherElementsInstance final : public runtime::KernelInstance {
   }
 
  private:
-  static constexpr int64_t kJobElements = 1024;  // of rows that are shorter
-
   void elements(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
     const int rank = indices_.rank;
     const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + rank : op_.axis);
@@ -60,34 +58,20 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t width = indices_[rank - 1];
     const int64_t indexBytes = bits(indexType_) / 8;
     const auto pick = pickFunctions(bytes_, indexType_);
-    const int64_t all = count_ / width;
-    const int64_t together = std::max<int64_t>(1, kJobElements / width);
-    runJobs((all + together - 1) / together, count_ * kPickWork, [&](int64_t job) {
-      Strides at{};  // of the row, on each axis but the last one
+    runJobs(count_ / width, count_ * kPickWork, [&](int64_t row) {
       int64_t from = 0;
-      for (int64_t i = rank - 2, rest = job * together; i >= 0; --i) {
-        const auto k = static_cast<size_t>(i);
-        at[k] = rest % indices_[static_cast<int>(i)];
-        rest /= indices_[static_cast<int>(i)];
-        if (i != axis) from += at[k] * strides[k];
+      int64_t rest = row;
+      for (int at = rank - 2; at >= 0; --at) {
+        if (at != axis) from += rest % indices_[at] * strides[static_cast<size_t>(at)];
+        rest /= indices_[at];
       }
-      for (int64_t row = job * together; row < std::min(all, (job + 1) * together); ++row) {
-        const char* const source = data + from * bytes_;
-        const char* const places = static_cast<const char*>(indices) + row * width * indexBytes;
-        char* const to = out + row * width * bytes_;
-        const auto count = static_cast<size_t>(width);
-        if (axis == rank - 1 ? pick.line(source, places, to, count, data_[axis])
-                             : pick.rows(source, places, to, count, axisStep, data_[axis]))
-          outside.store(true, std::memory_order_relaxed);
-        for (int i = rank - 2; i >= 0; --i) {
-          const auto k = static_cast<size_t>(i);
-          const int64_t step = i == axis ? 0 : strides[k];
-          from += step;
-          if (++at[k] < indices_[i]) break;
-          from -= indices_[i] * step;
-          at[k] = 0;
-        }
-      }
+      const char* const source = data + from * bytes_;
+      const char* const places = static_cast<const char*>(indices) + row * width * indexBytes;
+      char* const to = out + row * width * bytes_;
+      const auto count = static_cast<size_t>(width);
+      if (axis == rank - 1 ? pick.line(source, places, to, count, data_[axis])
+                           : pick.rows(source, places, to, count, axisStep, data_[axis]))
+        outside.store(true, std::memory_order_relaxed);
     });
   }
 

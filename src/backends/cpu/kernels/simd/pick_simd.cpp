@@ -19,7 +19,6 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace picking {
 
 constexpr size_t kTogether = 256;
-constexpr size_t kShort = 16;  // indices that are not worth being looked at before
 
 // Whether all of the indices are in [0, extent): compared without signs, negative ones are large.
 template <typename Index>
@@ -37,7 +36,7 @@ HWY_INLINE bool pick(const T* from, const Index* indices, T* HWY_RESTRICT to, si
   bool outside = false;
   for (size_t first = 0; first < count; first += kTogether) {
     const size_t end = std::min(count, first + kTogether);
-    if (end - first > kShort && areWithin(indices + first, end - first, extent)) {
+    if (areWithin(indices + first, end - first, extent)) {
       for (size_t i = first; i < end; ++i) {
         const auto index = static_cast<int64_t>(indices[i]);
         to[i] = kIsLine ? from[index] : from[static_cast<int64_t>(i) + index * step];
