@@ -8,8 +8,8 @@
 namespace tenon::compile {
 namespace {
 
-constexpr double kWorth = 0.005;  // of the network's time: what each library has to gain
-constexpr std::array<std::string_view, 2> kLibraries{"cudnn", "cublaslt"};
+constexpr double kWorth = 0.005;  // of the network's time: what may be lost by leaving libraries, all together
+constexpr std::array<std::string_view, 2> kLibraries{"cudnn", "cublaslt"};  // cuDNN takes longer to open
 
 bool calls(std::string_view tactic, std::string_view library) {
   const auto own = tactic.substr(tactic.find('.') + 1);
@@ -21,7 +21,8 @@ bool anyCalls(std::span<Option* const> chosen, std::string_view library) {
                      [&](const Option* option) { return calls(option->candidate.tactic, library); });
 }
 
-void leave(std::span<Option* const> chosen, std::string_view library, double seconds, Log& log) {
+// `left`: seconds that may be lost, of which this takes its part.
+void leave(std::span<Option* const> chosen, std::string_view library, double& left, Log& log) {
   double more = 0;
   size_t count = 0;
   for (const auto* option : chosen) {
@@ -31,10 +32,11 @@ void leave(std::span<Option* const> chosen, std::string_view library, double sec
     ++count;
   }
   if (count == 0) return;
-  const bool leaves = more <= kWorth * seconds;
-  log.verbose("{} nodes would take {:.3f} us more of {:.3f} us by kernels of our own, without {}: {}", count,
-              more * 1e6, seconds * 1e6, library, leaves ? "they do" : "it stays");
+  const bool leaves = more <= left;
+  log.verbose("{} nodes would take {:.3f} us more by kernels of our own, without {}, and {:.3f} us may be lost: {}",
+              count, more * 1e6, library, left * 1e6, leaves ? "they do" : "it stays");
   if (!leaves) return;
+  left -= std::max(more, 0.0);
   for (auto* option : chosen) {
     if (!calls(option->candidate.tactic, library)) continue;
     auto own = std::move(option->own[0]);
@@ -45,8 +47,9 @@ void leave(std::span<Option* const> chosen, std::string_view library, double sec
 }  // namespace
 
 void leaveLibraries(std::span<Option* const> chosen, double seconds, Log& log) {
+  double left = kWorth * seconds;
   for (const auto library : kLibraries) {
-    leave(chosen, library, seconds, log);
+    leave(chosen, library, left, log);
     if (anyCalls(chosen, library)) continue;
     for (auto* option : chosen) {
       const auto isOfIt = [&](const Option& other) { return calls(other.candidate.tactic, library); };

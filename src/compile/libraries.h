@@ -28,8 +28,9 @@ inline bool callsVendor(std::string_view tactic) {
 struct Option;
 
 // Opening a vendor's library takes loading an engine a tenth of a second and more. Where what is chosen is hardly
-// faster by one of them than by kernels of our own, and all could do without, these are taken instead; and what nobody
-// chose of a library is no rival any more. `seconds`: of the whole network.
+// faster by one of them than by kernels of our own (half a per cent of the network, all that is left together), and all
+// could do without, these are taken instead; and what nobody chose of a library is no rival any more. `seconds`: of the
+// whole network.
 void leaveLibraries(std::span<Option* const> chosen, double seconds, Log& log);
 
 }  // namespace tenon::compile

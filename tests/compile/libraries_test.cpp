@@ -54,6 +54,8 @@ TEST(Libraries, AreLeftWhereTheyHardlyPay) {
   EXPECT_EQ(librariesOf({blas(1.01), blas(0), plain}, 4), "cublaslt(cublaslt)cublaslt(cublaslt)") << "one needs it";
   EXPECT_EQ(librariesOf({dnn(2.01), blas(1.2), plain}, 4), "cublaslt(cublaslt)") << "each by itself";
   EXPECT_EQ(librariesOf({dnn(2.2), blas(1.01), plain}, 4), "cudnn") << "rivals neither";
+  EXPECT_EQ(librariesOf({dnn(2.012), blas(1.012), plain}, 4), "cublaslt(cublaslt)")
+      << "one of them for half a per cent";
   auto rivals = plain;
   rivals.rivals = {option("cuda.cudnn_convolution", 1), plain};
   EXPECT_EQ(librariesOf({rivals, plain}, 4), "") << "nobody chose it";
