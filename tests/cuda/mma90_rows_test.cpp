@@ -46,7 +46,6 @@ std::string missing() { return backends::cuda::mma90Missing(); }
 
 // The greatest of the outputs' relative errors; `shape` is forced, or the first one that is proposed.
 double errorOf(const Rows& p, const std::string& shape) {
-  const Variable on("TENON_CUDA_NORMALIZED_ROWS", "1");
   const auto graph = graph::parse(graphOf(p));
   std::vector<HostTensor> inputs;
   inputs.push_back(randomTensor(parseDataType(p.type), {p.rows, p.inner}, 1));
@@ -111,7 +110,6 @@ const compile::Tactic& rowsTactic() {
 
 TEST(ProductsWithNormalizedRows, WhatIsProposed) {
   if (!missing().empty()) GTEST_SKIP() << missing();
-  const Variable on("TENON_CUDA_NORMALIZED_ROWS", "1");
   const auto& tactic = rowsTactic();
   for (const auto& p : {Rows{4096, 768, 768}, Rows{6304, 768, 3072, true}, Rows{50000, 1024, 1024}}) {
     const auto graph = graph::parse(graphOf(p));

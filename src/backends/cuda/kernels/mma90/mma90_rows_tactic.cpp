@@ -35,7 +35,7 @@ class RowsTactic final : public OwnTacticOf<ops::Composite> {
   compile::Support acceptsOp(const ops::Composite&, const compile::Problem& problem) const override {
     const Mma90RowsComposite op(problem.op);
     if (!op.refusal.empty()) return compile::no("{}", op.refusal);
-    if (!switchedOn("TENON_CUDA_NORMALIZED_ROWS", false)) return compile::no("TENON_CUDA_NORMALIZED_ROWS is not 1");
+    if (!switchedOn("TENON_CUDA_NORMALIZED_ROWS", true)) return compile::no("TENON_CUDA_NORMALIZED_ROWS is 0");
     const LinearOperands operands(problem);
     if (const auto refusal = op.shapesRefusal(operands.shapes); !refusal.empty()) return compile::no("{}", refusal);
     const auto product = op.productOf(operands.shapes);
