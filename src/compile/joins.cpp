@@ -20,8 +20,8 @@ namespace {
 constexpr double kClearlyOnHost = 0.9, kClearly = 0.97;
 // Where a launch's work moves into others that stay. It was no loss as a whole: in its time the weights of the next one
 // came. Of 7 per cent by themselves a network lost 1.4 in all, of 10 to 17 networks gained 4 to 9. Builds of one
-// network measured 10.0 to 14.2 for the same nodes, so that the bound stands between, not at 10.
-constexpr double kClearlyMoved = 0.92;
+// network measured 10.0 to 14.9 for the same nodes, so that the bound stands below that.
+constexpr double kClearlyMoved = 0.905;
 // The same where a normalization goes into the product in front of it: of 15 per cent by themselves bert_base_128 at
 // batch 32 gained 2 in all (H200).
 constexpr double kClearlyNormalized = 0.88;

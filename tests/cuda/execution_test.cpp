@@ -217,6 +217,7 @@ TEST_F(Execution, HalvesWhereTheBuilderMay) {
 // A layer that normalizes its sums: they are the normalizations', one of which keeps what it adds up.
 TEST_F(Execution, NormalizationsAddResiduals) {
   const Variable off("TENON_CUDA_NORMALIZED_PRODUCTS", "0");  // they would be part of the products
+  const Variable rows("TENON_CUDA_NORMALIZED_ROWS", "0");
   const auto graph = graph::parse(R"g(graph "net" {
     input %x : f32[3,5,64]
     const %w : f32[64,64] = random(4)
