@@ -1,27 +1,13 @@
 // Normalizations of rows that become part of products, and those that stay.
-#include "check_pass.h"
-
-#include "passes/composites.h"
+#include "check_joins.h"
 
 namespace tenon::passes {
 namespace {
 
-bool always(const graph::Graph&, std::span<const graph::NodeId>, std::span<const graph::NodeId>) { return true; }
-
 // The join on a body of statements; the operators that are left.
 std::string joined(const std::string& body, const Pays& pays = always, graph::Graph* result = nullptr,
                    const char* disabled = "join_rows") {
-  const ScopedVariable disable("TENON_DISABLE", disabled);
-  const auto before = graph::parse("graph \"g\" {\n" + body + "}\n");
-  auto after = before;
-  Options options;
-  options.device = "cuda";
-  runJoins(after, options, pays);
-  expectSameValues(before, after);
-  const auto text = graph::text(after, INT64_MAX);
-  EXPECT_EQ(graph::text(graph::parse(text), INT64_MAX), text);
-  if (result != nullptr) *result = after;
-  return operators(after);
+  return joinedWithout(disabled, body, pays, result);
 }
 
 // A product in front, whose result is %x.
