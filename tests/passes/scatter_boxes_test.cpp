@@ -83,5 +83,15 @@ TEST(ScatterBoxes, WhatStays) {
              "scatter");  // transposed
 }
 
+// Executions say what is wrong with them.
+TEST(ScatterBoxes, IndicesOutside) {
+  for (const char* index : {"9223372036854775807", "-9223372036854775808", "5", "-6"}) {
+    auto graph = graph::parse("graph \"g\" {\n" +
+                              scattered("5,4", fmt::format("const %i : i64[1,1] = {{{}}}\n", index), "1,4") + "}\n");
+    run(graph, {});
+    EXPECT_EQ(operators(graph), "scatter") << index;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::passes

@@ -102,6 +102,7 @@ std::optional<Box> boxOf(const Graph& graph, const Node& node, const Options& op
   int next = 0;
   for (size_t k = 0; k < coordinates.size(); ++k) {
     const auto& coordinate = coordinates[k];
+    if (coordinate.at(0) < -box.extent[k] || coordinate.at(0) >= box.extent[k]) return std::nullopt;
     int axis = -1;
     while (next < static_cast<int>(places.size()) && places[static_cast<size_t>(next)] == 1) ++next;
     if (next < static_cast<int>(places.size())) {
@@ -111,8 +112,7 @@ std::optional<Box> boxOf(const Graph& graph, const Node& node, const Options& op
     }
     box.size[k] = axis < 0 ? 1 : places[static_cast<size_t>(axis)];
     box.start[k] = coordinate.at(0) + (coordinate.at(0) < 0 ? box.extent[k] : 0);
-    if (box.start[k] < 0 || box.start[k] + box.size[k] > box.extent[k] || !followsAxes(coordinate, axis, places))
-      return std::nullopt;
+    if (box.start[k] > box.extent[k] - box.size[k] || !followsAxes(coordinate, axis, places)) return std::nullopt;
   }
   while (next < static_cast<int>(places.size())) {
     if (places[static_cast<size_t>(next++)] != 1) return std::nullopt;  // several updates of one element
