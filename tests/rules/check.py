@@ -101,12 +101,35 @@ def check_text(name, lines):
             yield number, f"'{line.strip()}'; expected conditional compilation in src/core/platform only"
 
 
+def anchors_of(text):
+    """What links to the headings of a Markdown page say behind the #."""
+    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def check_links(root, name, lines):
-    """Relative links of a Markdown page lead to something that is there."""
+    """Relative links of a Markdown page lead to something that is there, those to a heading to one of that page."""
     for number, line in enumerate(lines, 1):
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", line) if name.endswith(".md") else ():
-            if "://" not in target and not (root / name).parent.joinpath(target).exists():
+        for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", line) if name.endswith(".md") else ():
+            if "://" in target:
+                continue
+            page = (root / name).parent / target if target else root / name
+            if not page.exists():
                 yield number, f"links to {target}, which is not there"
+            elif heading and page.suffix == ".md" and heading not in anchors_of(page.read_text()):
+                yield number, f"links to #{heading}, which is no heading of {page.name}"
+
+
+def check_variables(root, name, lines):
+    """Each variable of the table of core/environment.cpp has a row in the table of README.md."""
+    readme = root / "README.md"
+    if name != "src/core/environment.cpp" or not readme.is_file():
+        return
+    rows = set(re.findall(r"^\| `(\w+)` \|", readme.read_text(), re.M))
+    for number, line in enumerate(lines, 1):
+        found = re.match(r' +\{"(TENON_\w+)", ', line)
+        if found and found.group(1) not in rows:
+            yield number, f"{found.group(1)} has no row in README.md; expected one that says what it does"
 
 
 def check_map(root, name, lines):
@@ -142,7 +165,7 @@ def main(root):
     breaches, count = [], 0
     for name, lines in files_of(root):
         count += 1
-        for check in (check_links, check_map, check_tree):
+        for check in (check_links, check_map, check_tree, check_variables):
             breaches += [f"{name}:{number}: {what}" for number, what in check(root, name, lines)]
         for check in (check_includes, check_text):
             breaches += [f"{name}:{number}: {what}" for number, what in check(name, lines)]

@@ -24,6 +24,8 @@ BREACHES = {
     "src/ops/d.cpp": "// D.\n" + "int d;\n" * 700,
     "docs/a.md": "this is " + "TO" + "DO\n",
     "docs/b.md": "see [a](a.md)\n",
+    "docs/c.md": "# Top\nsee [a](#bottom)\n",
+    "docs/d.md": "# Top\nsee [a](d.md#bottom)\n",
     "docs/map.md": "| a | b | `src/core/a.h` | `Missing` |\n",
     "docs/architecture.md": "    docs/   here\n      none/   not here\n",
     "scripts/a.sh": "# A.\ncd /ro" + "ot/x\n",
@@ -35,7 +37,9 @@ CLEAN = {
     "parsers/onnx/a.cpp": '// A.\n#include <NvInfer.h>\n#include "context.h"\n',
     "docs/map.md": "| a | b | `src/core/platform/a.cpp` | `endif` |\n",
     "docs/architecture.md": "    src/   here\n      api/   here\n      none/   goal: not here\n    docs/   here\n",
-    "docs/b.md": "see [b](b.md#top) and [c](https://example.org/c)\n",
+    "docs/b.md": "# Top, and `more`\nsee [b](b.md#top-and-more), [b](#top-and-more) and [c](https://example.org/c#d)\n",
+    "src/core/environment.cpp": '// E.\n    {"TENON_A", 0, 1},\n',
+    "README.md": "| `TENON_A` | `0` | a |\n",
 }
 
 
@@ -52,6 +56,10 @@ def breaches(files):
 
 def main():
     wrong = 0
+    status, said = breaches({"src/core/environment.cpp": '// E.\n    {"TENON_B", 0, 1},\n', "README.md": CLEAN["README.md"]})
+    if status == 0 or "TENON_B" not in said:
+        wrong += 1
+        print(f"a variable without a row was not noticed: {said}")
     for name, text in BREACHES.items():
         status, said = breaches({name: text})
         if status == 0 or name not in said:
@@ -61,7 +69,7 @@ def main():
     if status != 0:
         wrong += 1
         print(f"a clean tree was refused: {said}")
-    print(f"{len(BREACHES) + 1 - wrong} passed, {wrong} failed")
+    print(f"{len(BREACHES) + 2 - wrong} passed, {wrong} failed")
     return 1 if wrong else 0
 
 
