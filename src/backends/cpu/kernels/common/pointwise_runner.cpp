@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "backends/cpu/kernels/common/pitch.h"
+#include "backends/cpu/kernels/common/strided_rows.h"
 #include "core/error.h"
 #include "core/platform/threads.h"
 #include "core/storage.h"
@@ -15,80 +16,6 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kGrainElements = 16384;  // a thread is worth waking for about this many
-
-template <typename T>
-void collect(const char* from, int64_t stride, int64_t count, char* to) {
-  const auto* source = reinterpret_cast<const T*>(from);
-  auto* target = reinterpret_cast<T*>(to);
-  if (stride == 0) {
-    const T value = *source;
-    std::fill_n(target, count, value);
-  } else if (stride == 2) {
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i * 2];
-  } else {
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
-  }
-}
-
-// `count` elements with the given stride, next to each other.
-void collect(int64_t bytes, const char* from, int64_t stride, int64_t count, char* to) {
-  if (stride == 1) {
-    std::memcpy(to, from, static_cast<size_t>(count * bytes));
-    return;
-  }
-  switch (bytes) {
-    case 1: return collect<uint8_t>(from, stride, count, to);
-    case 2: return collect<uint16_t>(from, stride, count, to);
-    case 4: return collect<uint32_t>(from, stride, count, to);
-    default: return collect<uint64_t>(from, stride, count, to);
-  }
-}
-
-// Rows of so few elements that a call for each would cost more than they do; false where there are more.
-template <typename T, int64_t kCount = 8>
-bool collectShort(const T* from, int64_t step, int64_t stride, int64_t rows, int64_t count, T* to) {
-  if constexpr (kCount > 1) {
-    if (count != kCount) return collectShort<T, kCount - 1>(from, step, stride, rows, count, to);
-    for (int64_t r = 0; r < rows; ++r, from += step, to += kCount) {
-      for (int64_t i = 0; i < kCount; ++i) to[i] = from[i * stride];
-    }
-    return true;
-  }
-  return false;
-}
-
-// `rows` rows of `count` elements behind each other, which are `step` apart; the elements of one `stride`.
-void collectRows(int64_t bytes, const char* from, int64_t step, int64_t stride, int64_t rows, int64_t count, char* to) {
-  const auto isShort = [&]<typename T>(T) {
-    return collectShort(reinterpret_cast<const T*>(from), step, stride, rows, count, reinterpret_cast<T*>(to));
-  };
-  const bool done = rows > 1 && (bytes == 1   ? isShort(uint8_t{})
-                                 : bytes == 2 ? isShort(uint16_t{})
-                                 : bytes == 4 ? isShort(uint32_t{})
-                                              : isShort(uint64_t{}));
-  for (int64_t r = 0; !done && r < rows; ++r)
-    collect(bytes, from + r * step * bytes, stride, count, to + r * count * bytes);
-}
-
-template <typename T>
-void spread(const char* from, char* to, int64_t stride, int64_t count) {
-  const auto* source = reinterpret_cast<const T*>(from);
-  auto* target = reinterpret_cast<T*>(to);
-  for (int64_t i = 0; i < count; ++i) target[i * stride] = source[i];
-}
-
-void spread(int64_t bytes, const char* from, char* to, int64_t stride, int64_t count) {
-  if (stride == 1) {
-    std::memcpy(to, from, static_cast<size_t>(count * bytes));
-    return;
-  }
-  switch (bytes) {
-    case 1: return spread<uint8_t>(from, to, stride, count);
-    case 2: return spread<uint16_t>(from, to, stride, count);
-    case 4: return spread<uint32_t>(from, to, stride, count);
-    default: return spread<uint64_t>(from, to, stride, count);
-  }
-}
 
 int64_t padded(int64_t count) {
   constexpr auto kWhole = static_cast<int64_t>(kLanes);
@@ -314,7 +241,7 @@ void PointwiseRunner::prepare(char* scratch) const {
     const auto type = code_.buffers[static_cast<size_t>(literal.buffer)];
     char* const to = scratch + offsets_[static_cast<size_t>(literal.buffer)];
     storeDouble(type, to, 0, literal.value);
-    collect(bits(type) / 8, to, 0, static_cast<int64_t>(kLanes), to);
+    gatherStrided(bits(type) / 8, to, 0, static_cast<int64_t>(kLanes), to);
   }
 }
 
@@ -333,9 +260,9 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   block.loadedCount[operand] = all;
   const auto& strides = inputStrides(operand);
   const int64_t bytes = inputBytes_[operand];
-  if (code_.isSingle[operand]) return collect(bytes, block.in[operand], 0, static_cast<int64_t>(kLanes), to);
+  if (code_.isSingle[operand]) return gatherStrided(bytes, block.in[operand], 0, static_cast<int64_t>(kLanes), to);
   const int64_t step = block.rows > 1 ? strides[strides.size() - 2] : 0;
-  collectRows(bytes, block.in[operand], step, strides.back(), block.rows, block.count, to);
+  gatherRows(bytes, block.in[operand], step, strides.back(), block.rows, block.count, to);
   std::memset(to + all * bytes, 0, static_cast<size_t>((padded(all) - all) * bytes));
 }
 
@@ -355,7 +282,7 @@ const void* PointwiseRunner::values(const char* const* in, const int64_t* stride
       place[k] = const_cast<char*>(in[k]);
       continue;
     }
-    collect(inputBytes_[k], in[k], strides[k], count, place[k]);
+    gatherStrided(inputBytes_[k], in[k], strides[k], count, place[k]);
     std::memset(place[k] + count * inputBytes_[k], 0, static_cast<size_t>((all - count) * inputBytes_[k]));
   }
   compute(place, static_cast<size_t>(all));
@@ -418,8 +345,8 @@ void PointwiseRunner::part(Block& block, const Places& buffers) const {
   compute(place, static_cast<size_t>(code_.takesAnyCount ? count : padded(count)));
   for (size_t j = 0; j < outputBytes_.size(); ++j) {
     if ((direct >> j & 1) != 0) continue;
-    spread(outputBytes_[j], place[static_cast<size_t>(code_.outputs[j])], block.out[j], space_.strides[j].back(),
-           count);
+    scatterStrided(outputBytes_[j], place[static_cast<size_t>(code_.outputs[j])], block.out[j],
+                   space_.strides[j].back(), count);
   }
 }
 

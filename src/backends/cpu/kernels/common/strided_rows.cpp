@@ -1,0 +1,84 @@
+// Elements and rows by their bytes, whatever they hold.
+#include "backends/cpu/kernels/common/strided_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon::backends::cpu {
+namespace {
+
+template <typename T>
+void collect(const char* from, int64_t stride, int64_t count, char* to) {
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    const T value = *source;
+    std::fill_n(target, count, value);
+  } else if (stride == 2) {
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * 2];
+  } else {
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
+  }
+}
+
+// Rows of so few elements that a call for each would cost more than they do; false where there are more.
+template <typename T, int64_t kCount = 8>
+bool collectShort(const T* from, int64_t step, int64_t stride, int64_t rows, int64_t count, T* to) {
+  if constexpr (kCount > 1) {
+    if (count != kCount) return collectShort<T, kCount - 1>(from, step, stride, rows, count, to);
+    for (int64_t r = 0; r < rows; ++r, from += step, to += kCount) {
+      for (int64_t i = 0; i < kCount; ++i) to[i] = from[i * stride];
+    }
+    return true;
+  }
+  return false;
+}
+
+template <typename T>
+void spread(const char* from, char* to, int64_t stride, int64_t count) {
+  const auto* source = reinterpret_cast<const T*>(from);
+  auto* target = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) target[i * stride] = source[i];
+}
+
+}  // namespace
+
+void gatherStrided(int64_t bytes, const char* from, int64_t stride, int64_t count, char* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1: return collect<uint8_t>(from, stride, count, to);
+    case 2: return collect<uint16_t>(from, stride, count, to);
+    case 4: return collect<uint32_t>(from, stride, count, to);
+    default: return collect<uint64_t>(from, stride, count, to);
+  }
+}
+
+void gatherRows(int64_t bytes, const char* from, int64_t step, int64_t stride, int64_t rows, int64_t count, char* to) {
+  const auto isShort = [&]<typename T>(T) {
+    return collectShort(reinterpret_cast<const T*>(from), step, stride, rows, count, reinterpret_cast<T*>(to));
+  };
+  const bool done = rows > 1 && (bytes == 1   ? isShort(uint8_t{})
+                                 : bytes == 2 ? isShort(uint16_t{})
+                                 : bytes == 4 ? isShort(uint32_t{})
+                                              : isShort(uint64_t{}));
+  for (int64_t r = 0; !done && r < rows; ++r)
+    gatherStrided(bytes, from + r * step * bytes, stride, count, to + r * count * bytes);
+}
+
+void scatterStrided(int64_t bytes, const char* from, char* to, int64_t stride, int64_t count) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count * bytes));
+    return;
+  }
+  switch (bytes) {
+    case 1: return spread<uint8_t>(from, to, stride, count);
+    case 2: return spread<uint16_t>(from, to, stride, count);
+    case 4: return spread<uint32_t>(from, to, stride, count);
+    default: return spread<uint64_t>(from, to, stride, count);
+  }
+}
+
+}  // namespace tenon::backends::cpu
