@@ -97,32 +97,64 @@ class _Output(trt.IOutputAllocator):
         self.shape = tuple(shape)
 
 
+def _is_list(given):
+    return hasattr(given, "__len__") and hasattr(given, "__getitem__") and not isinstance(given, (str, bytes))
+
+
+def _three(name, given, what):
+    """The (least, usual, greatest) of what is given, which may be one for all."""
+    if not _is_list(given):
+        raise TypeError(f"input '{name}': {what} are given as {type(given).__name__}; expected a tuple, or three of them")
+    if len(given) == 0 or not _is_list(given[0]):
+        return given, given, given
+    if len(given) != 3:
+        raise ValueError(f"input '{name}': {len(given)} {what}; expected one, or the least, usual and greatest")
+    return given
+
+
+def _profile_of(network, profile, shapes, values):
+    """Fills the profile in; whether the network needs one."""
+    inputs = [network.get_input(place) for place in range(network.num_inputs)]
+    names = [tensor.name for tensor in inputs]
+    for word, given in (("shapes", shapes), ("values", values)):
+        for name in given:
+            if name not in names:
+                raise ValueError(f"{word} name an input '{name}', which the network does not have; "
+                                 f"its inputs are {', '.join(names) or 'none'}")
+    dynamic = bool(values)
+    for tensor in inputs:
+        shape, given = tuple(tensor.shape), shapes.get(tensor.name)
+        is_open = min(shape, default=0) < 0
+        if given is None and is_open:
+            raise ValueError(f"input '{tensor.name}' has the shape {shape}; expected its (least, usual, greatest) shapes "
+                             f"in shapes={{'{tensor.name}': (...)}}")
+        if given is None:
+            continue
+        three = [tuple(one) for one in _three(tensor.name, given, "shapes")]
+        for one in three:
+            if len(one) != len(shape) or any(b < 0 or a not in (b, -1) for a, b in zip(shape, one)):
+                raise ValueError(f"input '{tensor.name}' has the shape {shape}; {one} does not fit it")
+        if any(not a <= b <= c for a, b, c in zip(*three)):
+            raise ValueError(f"input '{tensor.name}': shapes {three}; expected least <= usual <= greatest in each dimension")
+        if is_open:
+            profile.set_shape(tensor.name, *three)
+            dynamic = True
+    for name, given in values.items():
+        three = _three(name, given if _is_list(given) else [given], "values")
+        profile.set_shape_input(name, *(list(at) for at in three))
+    return dynamic
+
+
 def _build(model, logger, shapes, values, configure):
     builder = trt.Builder(logger)
     network = builder.create_network()
     parser = trt.OnnxParser(network, logger)
     read = parser.parse(model) if isinstance(model, (bytes, bytearray, memoryview)) else parser.parse_from_file(str(model))
     if not read:
-        raise ValueError("; ".join(str(parser.get_error(i)) for i in range(parser.num_errors)) or "the model cannot be read")
+        raise ValueError("; ".join(parser.get_error(i).desc() for i in range(parser.num_errors)) or "the model cannot be read")
     config = builder.create_builder_config()
     profile = builder.create_optimization_profile()
-    dynamic = False
-    for place in range(network.num_inputs):
-        tensor = network.get_input(place)
-        if min(tensor.shape, default=0) >= 0:
-            continue
-        if tensor.name not in shapes:
-            raise ValueError(f"input '{tensor.name}' has the shape {tensor.shape}; expected its (least, usual, greatest) shapes "
-                             f"in shapes={{'{tensor.name}': (...)}}")
-        given = shapes[tensor.name]
-        least, usual, greatest = given if isinstance(given[0], (tuple, list)) else (given, given, given)
-        profile.set_shape(tensor.name, least, usual, greatest)
-        dynamic = True
-    for name, given in values.items():
-        least, usual, greatest = given if isinstance(given, (tuple, list)) and isinstance(given[0], (tuple, list)) else [given] * 3
-        profile.set_shape_input(name, *(list(at) if isinstance(at, (tuple, list)) else [at] for at in (least, usual, greatest)))
-        dynamic = True
-    if dynamic:
+    if _profile_of(network, profile, shapes, values):
         config.add_optimization_profile(profile)
     if configure:
         configure(config)
@@ -130,6 +162,14 @@ def _build(model, logger, shapes, values, configure):
     if plan is None:
         raise RuntimeError("no engine could be built; the log says why")
     return plan
+
+
+def _holds_bytes(given):
+    try:
+        memoryview(given).release()
+    except TypeError:
+        return False
+    return True
 
 
 class Runner:
@@ -153,6 +193,8 @@ class Runner:
             self.engine = model
         else:
             is_bytes = not isinstance(model, (str, pathlib.PurePath))
+            if is_bytes and not _holds_bytes(model):
+                raise TypeError(f"the model is given as {type(model).__name__}; expected a path, the bytes of an engine, or an ICudaEngine")
             if not is_bytes and str(model).endswith(".onnx"):
                 self.plan = _build(model, self._logger, shapes or {}, values or {}, configure)
             else:
@@ -230,7 +272,10 @@ class Runner:
         """Arrays in the order of the inputs, or by name; what has __dlpack__ or __cuda_array_interface__ counts as one."""
         if len(arrays) > len(self.inputs):
             raise TypeError(f"{len(arrays)} arrays; expected at most {len(self.inputs)}: {', '.join(self.inputs)}")
-        given = {**dict(zip(self.inputs, arrays)), **named}
+        given = dict(zip(self.inputs, arrays))
+        if twice := given.keys() & named.keys():
+            raise TypeError(f"input '{min(twice)}' is given twice, by its place and by its name")
+        given.update(named)
         if set(given) != set(self.inputs):
             raise TypeError(f"inputs {', '.join(sorted(given)) or 'none'}; expected {', '.join(self.inputs) or 'none'}")
         kept = [self._set_input(name, value) for name, value in given.items()]

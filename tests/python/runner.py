@@ -31,6 +31,30 @@ def test_runner():
     support.raises(ValueError, trt.Runner, b"no engine", logger=trt.Logger(trt.Logger.INTERNAL_ERROR))
 
 
+def test_runner_says_what_does_not_fit():
+    """What is given for the inputs of a model, and the model itself: names, numbers, orders and types."""
+    model = support.DIGITS / "digits.onnx"
+    one, four = (1, 1, 28, 28), (4, 1, 28, 28)
+    for error, named, words in (
+        (ValueError, {"shapes": {"x": one}}, ("'x'", "input")),
+        (ValueError, {"shapes": {"input": one, "x": one}}, ("'x'", "its inputs are input")),
+        (ValueError, {"shapes": {"input": one}, "values": {"x": 1}}, ("values", "'x'")),
+        (ValueError, {"shapes": {"input": (1, 1, 28)}}, ("(1, 1, 28)", "(-1, 1, 28, 28)")),
+        (ValueError, {"shapes": {"input": (1, 1, 28, 27)}}, ("(1, 1, 28, 27)",)),
+        (ValueError, {"shapes": {"input": (-1, 1, 28, 28)}}, ("does not fit",)),
+        (ValueError, {"shapes": {"input": (one, four)}}, ("2 shapes", "least, usual and greatest")),
+        (ValueError, {"shapes": {"input": (four, one, four)}}, ("least <= usual <= greatest",)),
+        (TypeError, {"shapes": {"input": "one"}}, ("str",)),
+        (TypeError, {"shapes": {"input": 1}}, ("int",)),
+    ):
+        said = support.raises(error, trt.Runner, model, logger=trt.Logger(trt.Logger.INTERNAL_ERROR), **named)
+        assert all(word in said for word in words), said
+    assert "NoneType" in support.raises(TypeError, trt.Runner, None)
+    assert "model.cpp" not in support.raises(ValueError, trt.Runner, "none.onnx", logger=trt.Logger(trt.Logger.INTERNAL_ERROR))
+    runner = trt.Runner(model, shapes={"input": [np.int64(extent) for extent in one]})
+    assert "twice" in support.raises(TypeError, runner, np.zeros(one, np.float32), input=np.zeros(one, np.float32))
+
+
 def test_runner_of_sizes_that_the_data_decide():
     """Each run has sizes of its own, also where the one before had more."""
     builder = trt.Builder(trt.Logger(trt.Logger.ERROR))
