@@ -140,8 +140,10 @@ void addInput(nvinfer1::IOptimizationProfile& profile, const ITensor& input, con
   const char* name = input.getName();
   const bool given = shapes != nullptr && findShape(shapes->bySelector[1], name) != nullptr;
   if (!given) {
-    warn("input '{}' has dynamic dimensions ({}), and no flag gives its shape: it is set to {}", name,
-         shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
+    warn(
+        "input '{0}' has dynamic dimensions ({1}), and no flag gives its shape: it is set to {2}; "
+        "--shapes={0}:{2} with other extents sets another",
+        name, shapeText(toShape(input.getDimensions())), shapeText(defaultShape(input)));
   }
   for (size_t selector = 0; selector < 3; ++selector) {
     const Shape shape = given ? *findShape(shapes->bySelector[selector], name) : defaultShape(input);
