@@ -8,8 +8,6 @@
 namespace tenon::parsers::onnx::ops_attention {
 namespace {
 
-using nvinfer1::ElementWiseOperation;
-
 constexpr int64_t kMostSteps = 512;
 
 Term operand(OnnxNode& node, size_t index, const char* headsAttribute) {

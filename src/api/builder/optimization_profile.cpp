@@ -159,7 +159,8 @@ void checkValues(const Place& place, const std::array<std::vector<int64_t>, 3>& 
 // What a profile names that is no input of the network: most likely one that is written otherwise there.
 std::string OptimizationProfile::strangers(const Network& network) const {
   std::string result;
-  for (const auto& [name, entry] : entries_) {
+  for (const auto& entry : entries_) {
+    const auto& name = entry.first;
     const auto& inputs = network.inputs();
     if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input->name() == name; })) continue;
     result +=
