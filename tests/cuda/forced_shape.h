@@ -51,4 +51,34 @@ inline double errorOfShape(const graph::Graph& graph, const std::string& shape) 
   return errorsOfShape(graph, shape).norm;
 }
 
+// Composites are computed by this tactic, in this shape or, where that is empty, in the first one that it proposes.
+inline GpuRun runInShape(const graph::Graph& graph, const std::vector<HostTensor>& inputs, std::string_view tactic,
+                         const std::string& shape) {
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  bool offered = false;
+  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+    if (node.op.name() != "composite") return candidates;
+    std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
+    if (candidates.empty()) return candidates;
+    candidates.resize(1);
+    if (!shape.empty()) candidates[0].variant = shape;
+    offered = true;
+    return candidates;
+  };
+  auto run = runOnGpu(graph, inputs, options);
+  EXPECT_TRUE(offered) << tactic << " " << shape;
+  return run;
+}
+// The greatest of the outputs' relative errors.
+inline double worstErrorInShape(const graph::Graph& graph, const std::vector<HostTensor>& inputs,
+                                std::string_view tactic, const std::string& shape) {
+  const auto run = runInShape(graph, inputs, tactic, shape);
+  const auto expected = graph::evaluate(graph, views(inputs));
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max(worst, relativeError(run.outputs[i].view(), expected[i].view()));
+  return worst;
+}
+
 }  // namespace tenon::test

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "backends/cuda/kernels/mma90/mma90.h"
-#include "cuda/on_gpu.h"
+#include "cuda/forced_shape.h"
 #include "cuda/variable.h"
 #include "ops/op/row_moments.h"
 
@@ -50,25 +50,7 @@ double errorOf(const Rows& p, const std::string& shape) {
   std::vector<HostTensor> inputs;
   inputs.push_back(rowsOf(p));
   inputs.push_back(randomTensor(parseDataType(p.type), {p.rows, p.columns}, 2));
-  compile::BuildOptions options;
-  options.optimizationLevel = 0;
-  bool offered = false;
-  options.filter = [&](const graph::Node& node, std::vector<compile::Candidate> candidates) {
-    if (node.op.name() != "composite") return candidates;
-    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_composite"; });
-    if (candidates.empty()) return candidates;
-    candidates.resize(1);
-    if (!shape.empty()) candidates[0].variant = shape;
-    offered = true;
-    return candidates;
-  };
-  const auto run = runOnGpu(graph, inputs, options);
-  EXPECT_TRUE(offered) << shape;
-  const auto expected = graph::evaluate(graph, views(inputs));
-  double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i)
-    worst = std::max(worst, relativeError(run.outputs[i].view(), expected[i].view()));
-  return worst;
+  return worstErrorInShape(graph, inputs, "cuda.mma90_composite", shape);
 }
 
 std::string missing() { return backends::cuda::mma90Missing(); }
@@ -151,15 +133,7 @@ TEST_F(OnGpu, ProductsMeasureTheirRows) {
     std::vector<HostTensor> inputs;
     inputs.push_back(randomTensor(DataType::kF16, {37, 192}, 1));
     inputs.push_back(randomTensor(DataType::kF16, {37, 200}, 2));
-    compile::BuildOptions options;
-    options.optimizationLevel = 0;
-    options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
-      std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_composite"; });
-      candidates.resize(1);
-      candidates[0].variant = shape;
-      return candidates;
-    };
-    const auto run = runOnGpu(graph, inputs, options);
+    const auto run = runInShape(graph, inputs, "cuda.mma90_composite", shape);
     // Of the result as it is stored.
     const auto y = run.outputs[0].view();
     HostTensor expected(DataType::kF32, {37, 4, 2});

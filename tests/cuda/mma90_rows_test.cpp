@@ -53,24 +53,7 @@ double errorOf(const Rows& p, const std::string& shape) {
   const auto view = inputs[1].view();
   for (int64_t i = 0; i < p.rows * p.columns; ++i)
     storeDouble(view.dtype, view.data, i, loadDouble(view.dtype, view.data, i) + p.mean);
-  compile::BuildOptions options;
-  options.optimizationLevel = 0;
-  bool offered = false;
-  options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
-    std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cuda.mma90_rows"; });
-    if (candidates.empty()) return candidates;
-    candidates.resize(1);
-    if (!shape.empty()) candidates[0].variant = shape;
-    offered = true;
-    return candidates;
-  };
-  const auto run = runOnGpu(graph, inputs, options);
-  EXPECT_TRUE(offered) << shape;
-  const auto expected = graph::evaluate(graph, views(inputs));
-  double worst = 0;
-  for (size_t i = 0; i < expected.size(); ++i)
-    worst = std::max(worst, relativeError(run.outputs[i].view(), expected[i].view()));
-  return worst;
+  return worstErrorInShape(graph, inputs, "cuda.mma90_rows", shape);
 }
 
 TEST_F(OnGpu, ProductsWithNormalizedRowsInEveryShape) {
