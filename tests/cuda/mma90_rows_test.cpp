@@ -1,6 +1,7 @@
 // Products whose rows are normalized by the clusters that compute them: each shape of tiles, means far from zero, sums
 // that are kept, the last tile of fewer rows; what is proposed, and for which composites.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cuda/driver/code_cache.h"
 #include "backends/cuda/kernels/mma90/mma90.h"
@@ -82,6 +83,24 @@ TEST_F(OnGpu, ProductsWithNormalizedRowsOfOtherKinds) {
     EXPECT_LE(errorOf({19, 256, 136, false, "f16", true, mean}, shape), mean > 10 ? 2e-2 : 4e-3) << mean;
   EXPECT_LE(errorOf({1, 256, 136}, shape), 2e-3);
   EXPECT_LE(errorOf({1000, 128, 64}, ""), 2e-3);
+}
+
+// What is no number stays in its row, whose blocks tell each other of it.
+TEST_F(OnGpu, ProductsWithNormalizedRowsThatAreNoNumbers) {
+  if (!missing().empty()) GTEST_SKIP() << missing();
+  for (const bool centered : {true, false}) {
+    const auto graph = graph::parse(graphOf({37, 256, 136, true, "f16", centered}));
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF16, {37, 136}, 1));
+    inputs.push_back(randomTensor(DataType::kF16, {37, 256}, 2));
+    const auto put = [&](int64_t row, int64_t column, double value) {
+      storeDouble(DataType::kF16, inputs[1].view().data, row * 256 + column, value);
+    };
+    put(3, 5, NAN);
+    put(17, 200, INFINITY);
+    put(36, 255, -INFINITY);
+    EXPECT_LE(worstErrorInShape(graph, inputs, "cuda.mma90_rows", "32x2x1,2,3r"), 2e-3) << centered;
+  }
 }
 
 const compile::Tactic& rowsTactic() {
