@@ -3,6 +3,7 @@
 
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "prelude.cuh"
+#include "tensor_core.cuh"
 
 __device__ __forceinline__ const X* queriesOf(const FlashParameters& p, i64 batch, i64 head) {
   return (const X*)p.q + batch * p.qStride[0] + head * p.qStride[1];
@@ -20,3 +21,20 @@ __device__ __forceinline__ const X* maskOf(const FlashParameters& p, i64 batch, 
 __device__ __forceinline__ X* resultsOf(const FlashParameters& p, i64 batch, i64 head) {
   return (X*)p.y + batch * p.yStride[0] + head * p.yStride[1];
 }
+
+// What a row's weighted values are multiplied by. A row without a sum may have to be 0; one whose sum is NaN then is 0
+// as well, whatever its values are.
+struct RowFactor {
+  float factor;
+  bool isNothing;
+
+  __device__ __forceinline__ RowFactor(const FlashParameters& p, float sum) {
+    const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
+    factor = isZero ? 0.f : 1.f / sum;
+    isNothing = isZero && sum != 0.f;
+  }
+  template <typename H>
+  __device__ __forceinline__ unsigned packedOf(float low, float high) const {
+    return isNothing ? 0u : packed<H>(low * factor, high * factor);
+  }
+};

@@ -87,15 +87,13 @@ struct Result {
     for (int half = 0; half < 2; ++half) {
       float whole = sum[half] + shuffleXor(sum[half], 1);
       whole += shuffleXor(whole, 2);
-      const bool isZero = p.keys == 0 || (p.emptyIsZero && !(whole > 0.f));
-      const float inverse = isZero ? 0.f : 1.f / whole;
+      const RowFactor factor(p, whole);
       const int row = at.rowWarp * 16 + at.group + 8 * half;
 #pragma unroll
       for (int c = 0; c < kWidth / 8 / 4 * 4; c += 4) {
         unsigned own[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          own[i] = packed<H>(value[c + i][2 * half] * inverse, value[c + i][2 * half + 1] * inverse);
+        for (int i = 0; i < 4; ++i) own[i] = factor.packedOf<H>(value[c + i][2 * half], value[c + i][2 * half + 1]);
         const bool odd = turn % 2 != 0;
         const unsigned first = shuffleXor(odd ? own[0] : own[1], 1);
         const unsigned second = shuffleXor(odd ? own[2] : own[3], 1);

@@ -161,7 +161,7 @@ __device__ __forceinline__ void findGreatest(float (&greatest)[2], const Scores&
 }
 
 // The thread's rows to the output: lanes of a row exchange pairs of columns until each has 16 bytes.
-__device__ __forceinline__ void put(const FlashParameters& p, X* y, const Values& value, const float (&inverse)[2],
+__device__ __forceinline__ void put(const FlashParameters& p, X* y, const Values& value, const RowFactor (&factor)[2],
                                     int rows, const Place& at) {
   const int turn = at.lane % 4;
   const bool odd = turn % 2 != 0;
@@ -175,7 +175,7 @@ __device__ __forceinline__ void put(const FlashParameters& p, X* y, const Values
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const float* const two = value[c + i] + 2 * half;
-        own[i] = packed<X>(two[0] * inverse[half], two[1] * inverse[half]);
+        own[i] = factor[half].packedOf<X>(two[0], two[1]);
       }
       const unsigned first = shuffleXor(odd ? own[0] : own[1], 1);
       const unsigned second = shuffleXor(odd ? own[2] : own[3], 1);
@@ -188,11 +188,6 @@ __device__ __forceinline__ void put(const FlashParameters& p, X* y, const Values
       if (row < rows) *(Pack<unsigned, 4>*)(y + row * p.yStride[2] + (c + turn) * 8) = all;
     }
   }
-}
-
-__device__ __forceinline__ float inverseOf(const FlashParameters& p, float sum) {
-  const bool isZero = p.keys == 0 || (p.emptyIsZero && !(sum > 0.f));
-  return isZero ? 0.f : 1.f / sum;
 }
 
 // What groups show in shared memory, joined: results, and sums by key group.
@@ -214,10 +209,10 @@ __device__ __forceinline__ void putJoined(const FlashParameters& p, X* y, const 
         for (int e = 0; e < 4; ++e) value[i + e] += some.e[e];
       }
     }
-    const float inverse = inverseOf(p, sum);
+    const RowFactor factor(p, sum);
     Pack<unsigned, 4> all;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) all.e[i] = packed<X>(value[2 * i] * inverse, value[2 * i + 1] * inverse);
+    for (int i = 0; i < 4; ++i) all.e[i] = factor.packedOf<X>(value[2 * i], value[2 * i + 1]);
     *(Pack<unsigned, 4>*)(y + row * p.yStride[2] + column) = all;
   }
 }
@@ -333,8 +328,8 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
       waitForCopies<0>();
       return join(p, rows, value, sum, (float*)memory, sums, endRow - firstRow, at);
     }
-    const float inverse[2] = {inverseOf(p, sum[0]), inverseOf(p, sum[1])};
-    put(p, rows, value, inverse, endRow - firstRow, at);
+    const RowFactor factor[2] = {{p, sum[0]}, {p, sum[1]}};
+    put(p, rows, value, factor, endRow - firstRow, at);
     waitForCopies<0>();  // the warp's next queries are here
     if (isLast) return;
     firstRow += kRows;

@@ -232,11 +232,9 @@ struct Rows {
     }
   }
 
-  __device__ __forceinline__ float inverse(int half) const {
-    float whole = sum[half] + shuffleXor(sum[half], 1);
-    whole += shuffleXor(whole, 2);
-    const bool isZero = p.keys == 0 || (p.emptyIsZero && !(whole > 0.f));
-    return isZero ? 0.f : 1.f / whole;
+  __device__ __forceinline__ RowFactor factorOf(int half) const {
+    const float two = sum[half] + shuffleXor(sum[half], 1);
+    return {p, two + shuffleXor(two, 2)};
   }
   // To the output: lanes of a row exchange pairs of columns until each has 16 bytes; what is left of 16 columns as
   // pairs.
@@ -247,15 +245,14 @@ struct Rows {
     const bool late = turn / 2 != 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float factor = inverse(half);
+      const RowFactor factor = factorOf(half);
       X* const to = y + (row + 8 * half) * p.yStride[2];
       const bool inside = row + 8 * half < p.queries;
 #pragma unroll
       for (int c = 0; c < kExchanged; c += 4) {
         unsigned own[4];
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          own[i] = packed<X>(value[c + i][2 * half] * factor, value[c + i][2 * half + 1] * factor);
+        for (int i = 0; i < 4; ++i) own[i] = factor.packedOf<X>(value[c + i][2 * half], value[c + i][2 * half + 1]);
         const unsigned first = shuffleXor(odd ? own[0] : own[1], 1);
         const unsigned second = shuffleXor(odd ? own[2] : own[3], 1);
         const unsigned low[2] = {odd ? first : own[0], odd ? own[1] : first};
@@ -269,7 +266,7 @@ struct Rows {
       }
 #pragma unroll
       for (int c = kExchanged; c < kWidth / 8; ++c) {
-        const unsigned two = packed<X>(value[c][2 * half] * factor, value[c][2 * half + 1] * factor);
+        const unsigned two = factor.packedOf<X>(value[c][2 * half], value[c][2 * half + 1]);
         if (inside && c * 8 < p.width) *(unsigned*)(to + c * 8 + pair) = two;
       }
     }
