@@ -240,6 +240,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
   float* const products = block.products + product * block.productStride;
   const int64_t all = columns_ / width;
   const auto& functions = tileFunctions();
+  const auto strip = stripFunction();
   for (int64_t p = 0; p < block.panels; ++p) {
     TileCall call;
     call.depth = window_.channels;
@@ -252,19 +253,23 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     const bool isLast = p + 1 == block.panels;
     const bool hasNext = !isLast || product + 1 < products_;
     const int64_t jump = isLast ? (all - block.panels) * window_.channels * width : 0;
-    for (int64_t patch = 0; patch < block.count; patch += rows) {
+    int64_t patch = 0;
+    for (; fetches_ && patch < block.count; patch += rows) {
+      call.ahead =
+          aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
+      if (call.ahead.at == nullptr) break;
+      call.ahead.at += jump;
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * block.columns + p * width;
-      if (fetches_) {
-        call.ahead =
-            aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
-        if (call.ahead.at != nullptr) call.ahead.at += jump;
-      }
       functions[static_cast<size_t>(count)](call);
     }
+    if (patch >= block.count) continue;
+    call.ahead = {};
+    call.out = products + patch * block.columns + p * width;
+    strip(call, {inputs + patch * window_.channels, window_.channels, 0, block.count - patch});
   }
 }
 
