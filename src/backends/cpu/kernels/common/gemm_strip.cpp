@@ -45,6 +45,56 @@ HWY_INLINE void sums(const TileCall& call, const float* from, const EvenRows& ro
   if constexpr (Width == Columns::kHalves) separate<kRows>(right);
 }
 
+// Twice as many rows of one vector, which are as many sums as those of two: four of them at a time by one pointer.
+template <int Rows>
+HWY_INLINE void sumsOfOne(const TileCall& call, const float* from, const EvenRows& rows, V* sum) {
+  constexpr int kEach = 4;
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V start = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) sum[r] = start;
+  const float* panel = call.panel;
+  const int64_t rowStep = rows.rowStep;
+  for (int64_t t = 0; t < call.taps; ++t, from += rows.tapStep) {
+    const float* in[Rows / kEach];
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows / kEach; ++i) in[i] = from + i * kEach * rowStep;
+    for (int64_t c = 0; c < call.depth; ++c, panel += 2 * lanes) {
+      const V b = hn::LoadU(d, panel);
+#pragma GCC unroll 4
+      for (int i = 0; i < Rows / kEach; ++i) {
+#pragma GCC unroll 4
+        for (int j = 0; j < kEach; ++j)
+          sum[kEach * i + j] = hn::MulAdd(hn::Set(d, in[i][j * rowStep + c]), b, sum[kEach * i + j]);
+      }
+    }
+  }
+}
+
+// Two tiles of one vector at a time; returns how many rows it took.
+template <bool Plain>
+HWY_INLINE int64_t stripOfOne(TileCall& call, const EvenRows& rows) {
+  constexpr int kBoth = 2 * kRows;
+  const D d;
+  const float* from = rows.from;
+  int64_t done = 0;
+  for (; done + kBoth <= rows.count; done += kBoth) {
+    V sum[kBoth];
+    sumsOfOne<kBoth>(call, from, rows, sum);
+    if constexpr (Plain) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kBoth; ++r) hn::StoreU(sum[r], d, call.out + r * call.outStride);
+    } else {
+      store<kBoth, false>(call, sum, nullptr);
+      if (call.addend != nullptr) call.addend += kBoth * call.addendStride;
+    }
+    call.out += kBoth * call.outStride;
+    from += kBoth * rows.rowStep;
+  }
+  return done;
+}
+
 // With `Plain`, whole vectors are stored as they are.
 template <Columns Width, bool Plain>
 void strip(const TileCall& all, const EvenRows& rows) {
@@ -53,8 +103,9 @@ void strip(const TileCall& all, const EvenRows& rows) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   TileCall call = all;
   call.offset = 0;
-  const float* from = rows.from;
   int64_t done = 0;
+  if constexpr (Width == Columns::kOne && kRows % 4 == 0) done = stripOfOne<Plain>(call, rows);
+  const float* from = rows.from + done * rows.rowStep;
   for (; done + kRows <= rows.count; done += kRows) {
     V left[kRows];
     V right[kRows];
