@@ -13,6 +13,7 @@
 #include "backends/cpu/kernels/simd/row_convolution_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace row_convolutions {
 
@@ -33,6 +34,23 @@ HWY_INLINE void store(const V* sums, int64_t count, float* out) {
   HWY_ALIGN float some[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(sums[kVectors - 1], d, some);
   std::copy_n(some, rest, out + (kVectors - 1) * lanes);
+}
+
+// The minimum and the maximum take their second operand where one is NaN, so NaN stays.
+template <int kVectors>
+HWY_INLINE void finish(const RowConvolution& call, V* sums) {
+  const D d;
+  if (call.bends) {
+    const V slope = hn::Set(d, call.slope);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[v] = hn::IfThenElse(hn::Ge(sums[v], hn::Zero(d)), sums[v], hn::Mul(sums[v], slope));
+  }
+  if (call.isBounded) {
+    const V low = hn::Set(d, call.low), high = hn::Set(d, call.high);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[v] = lesser(high, greater(low, sums[v]));
+  }
 }
 
 template <int kChannels, int kVectors>
@@ -59,7 +77,10 @@ HWY_INLINE void block(const RowConvolution& call, int64_t first) {
     }
   }
 #pragma GCC unroll 4
-  for (int c = 0; c < kChannels; ++c) store<kVectors>(sums[c], call.count - first, call.out + c * call.outStep + first);
+  for (int c = 0; c < kChannels; ++c) {
+    finish<kVectors>(call, sums[c]);
+    store<kVectors>(sums[c], call.count - first, call.out + c * call.outStep + first);
+  }
 }
 
 template <int kChannels>
@@ -112,8 +133,10 @@ HWY_INLINE void lines(const LinesConvolution& all, int64_t first) {
     }
   }
 #pragma GCC unroll 4
-  for (int l = 0; l < kLinesAtOnce; ++l)
+  for (int l = 0; l < kLinesAtOnce; ++l) {
+    finish<kVectors>(call, sums[l]);
     store<kVectors>(sums[l], call.count - first, call.out + l * all.outLine + first);
+  }
 }
 
 void convolveLines(const LinesConvolution& call) {
