@@ -206,12 +206,20 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     call.lines = buffer;
     call.offsets = restOffsets_.data();
     call.count = count - whole;
-    runChannels(call, weights, bias, out + whole);
+    if (call.count > vector_) return runChannels(call, weights, bias, out + whole);
+    const int64_t many = outEach_ / kManyRowChannels * kManyRowChannels;
+    for (int64_t c = 0; c < many; c += kManyRowChannels) {
+      call.weights = weights + c * call.taps;
+      call.bias = bias == nullptr ? nullptr : bias + c;
+      call.out = out + c * call.outStep + whole;
+      convolveMany_(call);
+    }
+    runChannels(call, weights, bias, out + whole, many);
   }
 
-  // All channels of a group.
-  void runChannels(RowConvolution call, const float* weights, const float* bias, float* out) const {
-    for (int64_t c = 0; c < outEach_; c += kMostRowChannels) {
+  // The channels of a group from `first` on.
+  void runChannels(RowConvolution call, const float* weights, const float* bias, float* out, int64_t first = 0) const {
+    for (int64_t c = first; c < outEach_; c += kMostRowChannels) {
       call.weights = weights + c * call.taps;
       call.bias = bias == nullptr ? nullptr : bias + c;
       call.out = out + c * call.outStep;
@@ -303,6 +311,8 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
   RowConvolution ends_;  // what is done there
   void (*pick_)(const void*, int64_t, void*, size_t);
   std::array<RowConvolutionFunction, kMostRowChannels + 1> convolve_{};  // by the number of channels
+  RowConvolutionFunction convolveMany_ = rowConvolutionFunction(kManyRowChannels);
+  int64_t vector_ = tileGeometry().columns / 2;
   LinesConvolutionFunction convolveLines_ = linesConvolutionFunction();
   std::array<Axis, 3> axes_;  // the last ones are the spatial axes
   int64_t batch_ = 0, inEach_ = 0, outEach_ = 0;

@@ -58,7 +58,7 @@ HWY_INLINE void block(const RowConvolution& call, int64_t first) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sums[kChannels][kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[c][v] = hn::Set(d, call.bias != nullptr ? call.bias[c] : 0.f);
@@ -69,19 +69,22 @@ HWY_INLINE void block(const RowConvolution& call, int64_t first) {
     V x[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(d, from + v * lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) {
       const V weight = hn::Set(d, call.weights[c * call.taps + t]);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[c][v] = hn::MulAdd(weight, x[v], sums[c][v]);
     }
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
     finish<kVectors>(call, sums[c]);
     store<kVectors>(sums[c], call.count - first, call.out + c * call.outStep + first);
   }
 }
+
+// One vector of twice as many channels, whose sums are as many chains as multiply-adds need.
+void convolveVector(const RowConvolution& call) { block<kManyRowChannels, 1>(call, 0); }
 
 template <int kChannels>
 void convolve(const RowConvolution& call) {
@@ -92,6 +95,9 @@ void convolve(const RowConvolution& call) {
     if (vectors >= kMost) {
       block<kChannels, kMost>(call, first);
       first += kMost * lanes;
+    } else if (kMost > 3 && vectors == 3) {
+      block<kChannels, 3>(call, first);
+      first += 3 * lanes;
     } else if (vectors >= 2) {
       block<kChannels, 2>(call, first);
       first += 2 * lanes;
@@ -166,6 +172,7 @@ RowConvolutionFunction findRowConvolution(int64_t channels) {
     case 1: return row_convolutions::convolve<1>;
     case 2: return row_convolutions::convolve<2>;
     case 3: return row_convolutions::convolve<3>;
+    case kManyRowChannels: return row_convolutions::convolveVector;
     default: return row_convolutions::convolve<4>;
   }
 }

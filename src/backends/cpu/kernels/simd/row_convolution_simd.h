@@ -26,8 +26,9 @@ struct RowConvolution {
 };
 
 constexpr int64_t kMostRowChannels = 4;
+constexpr int64_t kManyRowChannels = 8;  // of at most one vector of elements
 
-// By the number of channels, 1 to kMostRowChannels.
+// By the number of channels, 1 to kMostRowChannels or kManyRowChannels.
 using RowConvolutionFunction = void (*)(const RowConvolution& call);
 RowConvolutionFunction rowConvolutionFunction(int64_t channels);
 
