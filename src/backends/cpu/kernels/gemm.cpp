@@ -26,7 +26,7 @@ constexpr int64_t kFewRows = 2;                   // that are not worth packing 
 constexpr int64_t kManyFloats = 128 * 1024;       // of a matrix that leaves the second cache
 constexpr int64_t kManyResults = 64 * 1024;
 constexpr int64_t kRowsOfOneChain = 4;  // tiles of fewer rows wait for their own sums
-constexpr int64_t kEvenDepth = 160;     // up to so deep, asking for results takes longer than what it gains
+constexpr int64_t kEvenDepth = 96;      // up to so deep, asking for results takes longer than what it gains
 constexpr int64_t kFewTiles = 8;        // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }

@@ -22,8 +22,7 @@ constexpr int64_t kInnerPanelFloats = 8 * 1024;  // of a panel that fits into th
 constexpr int64_t kManyResults = 64 * 1024;
 constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of the second cache
 constexpr int64_t kShortDepth = 96;          // up to so deep, asking for rows takes longer than what it gains
-constexpr int64_t kEvenDepth = 160;  // up to so deep, what leads to a tile takes a part of its time worth saving
-constexpr int64_t kFewChannels = 8;  // below, a whole row of the window is one tap of a padded copy
+constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
 
 int64_t tilesOf(int64_t pixels) { return (pixels + tileGeometry().rows - 1) / tileGeometry().rows; }
 
@@ -118,7 +117,7 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
             window_.out == window_.extent;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   divide();
-  isEven_ = (isFlat_ || joined) && taps_ * depth_ <= kEvenDepth && taps_ <= kMaxEvenTaps && !fetches_;
+  isEven_ = (isFlat_ || joined) && taps_ * depth_ <= kShortDepth && taps_ <= kMaxEvenTaps && !fetches_;
   for (const auto& panel : kernel_.panels()) isEven_ = isEven_ && panel.segments.size() == 1;
   const int64_t copied = window_.batch * window_.paddedExtent(0) * window_.paddedExtent(1) * window_.channels;
   return copies_ ? static_cast<size_t>(copied) * sizeof(float) : 0;
