@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenon's trtexec against ONNX Runtime and OpenVINO on the CPU: the same models, inputs and threads, in one run.
 
-    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--only TEXT,TEXT] [--all | --programs] [--trtexec FILE] [--json FILE]
+    cpu_peers.py [--threads N] [--seconds S] [--rounds N] [--runs N] [--only TEXT,TEXT] [--all | --programs] [--trtexec FILE] [--json FILE]
                  [--level N] [--merge FILE...] [MODELS_FOLDER]
 
 Needs the Python packages numpy and onnxruntime; openvino is left out when it is not installed. The models are the
 foundation set: those whose row in the folder's INDEX.md begins with F (--all, or no such file: the shipped model and all
 *.onnx below the folder; default folder: TENON_MODELS, or ../shared/models). For each, an engine is built twice, the
 second time with the timing cache of the first; then all take turns, and a figure is the median over all rounds of the
-milliseconds of one inference: trtexec's compute time against a call of a session whose inputs and outputs are bound. A
+milliseconds of one inference: trtexec's compute time against a call of a session whose inputs and outputs are bound. With
+--runs that is done several times, each with an engine built anew and the peers' sessions kept, and a figure is the median of
+the runs'; three runs of three rounds (--seconds 0.6 --rounds 3 --runs 3) take some five minutes for all models. A
 ratio is the peer's time over Tenon's: above 1, Tenon is faster. The last column is the greatest difference of Tenon's
 outputs from ONNX Runtime's, relative to the greatest value. --merge prints the table of docs/performance.md from files
 written with --json, one for each number of threads; build_times.py measures builds alone.
@@ -179,29 +181,39 @@ def difference(ours, theirs):
     return float(worst)
 
 
+def run_turns(systems, options):
+    """The median of each system's times."""
+    times = {name: [] for name in systems}
+    slice_seconds = options.seconds / options.rounds
+    for _ in range(options.rounds):
+        for name, system in systems.items():
+            # The threads of the one before may still spin.
+            time.sleep(0.05)
+            times[name] += system.times(slice_seconds)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
 def measure(path, options):
-    with tempfile.TemporaryDirectory() as folder:
-        ort = OnnxRuntime(path, options.threads)
-        tenon = Tenon(options, path, ort.feeds, pathlib.Path(folder))
-        systems = {"tenon": tenon, "onnxruntime": ort}
-        if openvino is not None:
-            try:
-                systems["openvino"] = OpenVino(path, ort.feeds, options.threads)
-            except Failed as error:
-                print(f"{path.stem:40} {error}", flush=True)
-        times = {name: [] for name in systems}
-        for name in list(systems)[1:]:
-            systems[name].times(0.1)
-        slice_seconds = options.seconds / options.rounds
-        for _ in range(options.rounds):
-            for name, system in systems.items():
-                # The threads of the one before may still spin.
-                time.sleep(0.05)
-                times[name] += system.times(slice_seconds)
-        row = {"model": path.stem, **{name: statistics.median(values) for name, values in times.items()}}
-        row.update(build_seconds=tenon.build_seconds[0], cached_build_seconds=tenon.build_seconds[1],
-                   difference=difference(tenon.outputs(), ort.outputs()))
-        return row
+    ort = OnnxRuntime(path, options.threads)
+    peers = {"onnxruntime": ort}
+    if openvino is not None:
+        try:
+            peers["openvino"] = OpenVino(path, ort.feeds, options.threads)
+        except Failed as error:
+            print(f"{path.stem:40} {error}", flush=True)
+    for peer in peers.values():
+        peer.times(0.1)
+    runs = []
+    for _ in range(options.runs):
+        with tempfile.TemporaryDirectory() as folder:
+            tenon = Tenon(options, path, ort.feeds, pathlib.Path(folder))
+            run = run_turns({"tenon": tenon, **peers}, options)
+            run.update(build_seconds=tenon.build_seconds[0], cached_build_seconds=tenon.build_seconds[1],
+                       difference=difference(tenon.outputs(), ort.outputs()))
+            runs.append(run)
+    row = {"model": path.stem, **{key: statistics.median(run[key] for run in runs) for key in runs[0]}}
+    row["difference"] = float(np.max([run["difference"] for run in runs]))  # Python's own max would let a NaN pass
+    return row
 
 
 def header(threads):
@@ -264,6 +276,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=4.0, help="measuring time per model and system")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=1, help="each with a new engine; figures are medians of them")
     parser.add_argument("--only", default="", help="models whose name contains one of these")
     parser.add_argument("--all", action="store_true", help="every model of the folder, not the foundation set alone")
     parser.add_argument("--programs", action="store_true", help="the models with loops, conditionals and sizes of the data")

@@ -57,6 +57,18 @@ TEST(MatMul, Sizes) {
   }
 }
 
+// Rows that fill tiles or leave half of one are strips, with epilogues in registers, by way of a buffer, and of many
+// results.
+TEST(MatMul, Strips) {
+  const std::pair<std::string, std::string> ends[] = {
+      {"relu(x0)", ""}, {"sigmoid(x0);mul(x0,t0)", ""}, {"tanh(x0);add(t0,x1)", "33"}, {"add(x0,x1)", "33"}};
+  for (const int64_t rows : {6, 8, 12, 13, 16, 28, 104}) {
+    for (const auto& [epilogue, extra] : ends)
+      EXPECT_EQ(runEach(product(rows, 19, 33, rows == 12, epilogue, extra)), 1 + kOfOneDnn) << rows << ' ' << epilogue;
+  }
+  for (const int64_t depth : {20, 170}) EXPECT_EQ(runEach(product(2080, depth, 33, false, "", "")), 1 + kOfOneDnn);
+}
+
 // Matrices that leave the second cache, whose columns are cut into jobs before the rows are.
 TEST(MatMul, MatricesBeyondTheSecondCache) {
   for (const int64_t rows : {1, 9, 33, 61}) {

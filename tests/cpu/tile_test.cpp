@@ -1,6 +1,7 @@
-// Tiles whose last columns are half a vector: two rows share it, and every sum is the one that a tile of its own gives.
+// Tiles whose last columns are half a vector, and strips of tiles: every sum is the one that a tile of its own gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
@@ -85,6 +86,57 @@ TEST(Tiles, HalvesOfVectorsFillWholePanels) {
     for (int64_t i = 0; i < (rows + 1) * columns; ++i) {
       if (i / columns < rows && i % columns >= width) continue;
       ASSERT_EQ(whole[static_cast<size_t>(i)], expected[static_cast<size_t>(i)]) << rows << " rows, at " << i;
+    }
+  }
+}
+
+// Every bit is that of tiles by a table.
+TEST(Tiles, StripsGiveTheSameSums) {
+  const int64_t columns = tileGeometry().columns;
+  const int most = tileGeometry().rows;
+  for (const int rows : {0, 1, most - 1, most, most + 1, 3 * most + 2}) {
+    for (const int64_t depth : {0, 1, 17}) {
+      for (const int64_t width : {int64_t{1}, columns / 2, columns / 2 + 1, columns - 1, columns}) {
+        for (const int kind : {0, 1, 2, 3}) {  // with bias, addend, slope and bounds or without, halves if they can be
+          const int64_t taps = 3;
+          const auto o = randomOperands(std::max(rows, 1), taps, depth);
+          auto panel = o.panel;
+          panel.resize(panel.size() + static_cast<size_t>(columns));
+          const bool halves = kind >= 2 && hasHalves(width);
+          if (halves) repeatHalf(panel.data(), taps * depth);
+          TileCall call;
+          call.taps = taps;
+          call.depth = depth;
+          call.panel = panel.data();
+          call.outStride = columns;
+          call.width = width;
+          call.hasHalves = halves;
+          if (kind % 2 == 1) {
+            call.bias = o.bias.data();
+            call.addend = o.addend.data();
+            call.addendStride = columns;
+            call.slope = o.slope.data();
+            call.high = 1.5f;
+          }
+          std::vector<float> strip(static_cast<size_t>((rows + 1) * columns), 77.f);
+          auto expected = strip;
+          call.out = strip.data();
+          // Row r of tap t is row r + t of x.
+          stripFunction()(call, {o.x.data(), depth, depth, rows});
+          for (int first = 0; first < rows; first += most) {
+            const int count = std::min(most, rows - first);
+            std::vector<const float*> sources;
+            for (int64_t t = 0; t < taps; ++t) {
+              for (int r = 0; r < count; ++r) sources.push_back(o.x.data() + (first + r + t) * depth);
+            }
+            call.sources = sources.data();
+            call.out = expected.data() + first * columns;
+            call.addend = kind % 2 == 1 ? o.addend.data() + first * columns : nullptr;
+            tileFunctions()[static_cast<size_t>(count)](call);
+          }
+          ASSERT_EQ(strip, expected) << rows << " rows, depth " << depth << ", width " << width << ", kind " << kind;
+        }
+      }
     }
   }
 }

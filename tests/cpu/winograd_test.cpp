@@ -27,7 +27,7 @@ TEST(WinogradForms, TransformsGiveTheConvolution) {
       std::vector<const float*> pixels;
       for (int i = 0; i < in * in; ++i) pixels.push_back(image.data() + i * kLanes);
       std::vector<float> products(static_cast<size_t>(form.products() * kLanes));
-      transforms.input(pixels.data(), kLanes, products.data(), kLanes);
+      transforms.input(pixels.data(), kLanes, products.data(), kLanes, 0);
       for (int lane = 0; lane < kLanes; ++lane) {
         double weights[kMostWinogradProducts];
         winogradWeights(form, windows.data() + 9 * lane, weights);
@@ -105,6 +105,29 @@ TEST(WinogradForms, SmallImagesAreOfferedBoth) {
   const auto large = imageText(1, 16, 40, 30, 16, ends[0]);
   EXPECT_TRUE(isOffered(large, ""));
   EXPECT_FALSE(isOffered(large, kSmallWinograd));
+}
+
+// Weights that may come from memory meet 64 patches and 17; pixels of an image that leaves the second cache are asked
+// for.
+TEST(WinogradForms, LargeWeightsAndLargeImages) {
+  EXPECT_TRUE(isOffered(imageText(1, 36, 33, 33, 832, "add(x0,x1);relu(t0)"), ""));
+  EXPECT_TRUE(isOffered(imageText(1, 20, 163, 170, 16, "relu(x0);mul(t0,x1)"), ""));
+}
+
+// Asking for what comes later, which may be no memory at all, changes nothing.
+TEST(WinogradForms, PixelsThatAreAskedForNeedNotExist) {
+  constexpr int kChannels = 19;
+  for (const int out : {2, 4}) {
+    const WinogradForm form{out};
+    std::vector<float> image(static_cast<size_t>(form.products() * kChannels));
+    for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i % 23) - 11;
+    std::vector<const float*> pixels;
+    for (int i = 0; i < form.products(); ++i) pixels.push_back(image.data() + i * kChannels);
+    std::vector<float> products(image.size(), 7.f), others(image.size(), 8.f);
+    winogradTransforms(form).input(pixels.data(), kChannels, products.data(), kChannels, 0);
+    winogradTransforms(form).input(pixels.data(), kChannels, others.data(), kChannels, int64_t{1} << 40);
+    EXPECT_EQ(products, others);
+  }
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ constexpr int64_t kJobs = 16;                     // at least, where there is wo
 constexpr int64_t kFewRows = 2;                   // that are not worth packing a matrix for
 constexpr int64_t kManyFloats = 128 * 1024;       // of a matrix that leaves the second cache
 constexpr int64_t kManyResults = 64 * 1024;
-constexpr int64_t kFewTiles = 8;  // of rows, which meet a panel together
+constexpr int64_t kRowsOfOneChain = 4;  // tiles of fewer rows wait for their own sums
+constexpr int64_t kEvenDepth = 96;      // up to so deep, asking for results takes longer than what it gains
+constexpr int64_t kFewTiles = 8;        // of rows, which meet a panel together
 
 int64_t depthOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 1 : 2)]; }
 int64_t columnsOf(const ops::MatMul& op, const Dims& b) { return b[b.rank - (op.transposeB ? 2 : 1)]; }
@@ -136,6 +138,8 @@ class GemmInstance final : public runtime::KernelInstance {
     if (isAlong_) return turnsB_ ? static_cast<size_t>(countB_ * depth_ * columns_) * sizeof(float) : 0;
     if (isDirect_ || isTurned_) return 0;
     fetchesOut_ = rows_ * columns_ > kManyResults;
+    const int64_t rest = rows_ % tileRows;
+    isEven_ = rows_ >= tileRows && (rest == 0 || rest >= kRowsOfOneChain) && (depth_ <= kEvenDepth || !fetchesOut_);
     isLarge_ = kernel_.isPacked && panels * panelFloats_ > kManyFloats;
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
@@ -268,7 +272,9 @@ class GemmInstance final : public runtime::KernelInstance {
     int64_t begin, end;
   };
   // Tiles are of nearly as many rows each: one of one or two rows would wait for its own sums.
-  int64_t firstRow(int64_t tile) const { return rows_ * tile / tiles_; }
+  int64_t firstRow(int64_t tile) const {
+    return isEven_ ? std::min(rows_, tile * tileGeometry().rows) : rows_ * tile / tiles_;
+  }
   // Rows of the matrix `a` by panel p.
   void multiplyPanel(int64_t matrix, const float* a, Tiles tiles, int64_t p, const float* panel, float* out,
                      void* const* extras, bool hasNext = false) const {
@@ -280,6 +286,10 @@ class GemmInstance final : public runtime::KernelInstance {
     call.width = std::min<int64_t>(tileColumns, columns_ - p * tileColumns);
     call.hasHalves = call.width < tileColumns && hasHalves(call.width);
     int64_t next = firstRow(tiles.begin);
+    if (isEven_ && !hasNext) {
+      const EvenRows rows{a + next * depth_ + band.begin, depth_, 0, firstRow(tiles.end) - next};
+      return epilogue_.run(rows, call, out, extras, matrix * rows_ + next, p * tileColumns, columns_);
+    }
     for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
       const int64_t row = std::exchange(next, firstRow(tile + 1));
       const int count = static_cast<int>(next - row);
@@ -302,6 +312,7 @@ class GemmInstance final : public runtime::KernelInstance {
   int64_t panelFloats_ = 0, packedFloats_ = 0;
   bool isLarge_ = false;     // the packed matrix leaves the second cache between launches
   bool fetchesOut_ = false;  // results leave the second cache
+  bool isEven_ = false;      // strips take all tiles of a panel
   bool isDirect_ = false;    // multiplyRows()
   bool isAlong_ = false;     // multiplyAlong()
   bool turnsB_ = false;      // turnColumns()

@@ -3,9 +3,11 @@
 // the stride, so that every tap is a contiguous line.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
+#include "backends/cpu/kernels/common/tile_epilogue.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/row_convolution_simd.h"
 #include "backends/cpu/kernels/simd/transpose_simd.h"
@@ -23,7 +25,7 @@ constexpr int64_t kMostFloats = 1 << 22;
 class RowConvolutionInstance final : public runtime::KernelInstance {
  public:
   explicit RowConvolutionInstance(const ops::Convolution& op)
-      : op_(op), runner_(op.epilogue), pick_(transposeFunctions(sizeof(float)).pick) {
+      : op_(op), runner_(op.epilogue), tile_(op.epilogue), pick_(transposeFunctions(sizeof(float)).pick) {
     for (size_t channels = 1; channels < convolve_.size(); ++channels)
       convolve_[channels] = rowConvolutionFunction(static_cast<int64_t>(channels));
   }
@@ -54,7 +56,8 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     outEach_ = w[0] / op_.groups;
     empty_ = y.count() == 0;
     const size_t firstExtra = op_.hasBias ? 3 : 2;
-    if (!op_.epilogue.empty()) {
+    findEnds(y, shapes.inputs.size() == firstExtra);
+    if (!op_.epilogue.empty() && !isInRegisters_) {
       std::vector<runtime::TensorShape> operands{shapes.outputs[0]};
       operands.insert(operands.end(), shapes.inputs.begin() + static_cast<std::ptrdiff_t>(firstExtra),
                       shapes.inputs.end());
@@ -82,7 +85,7 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
       if (isPointwise_) return runPixels(job, arguments, buffer);
       run(job, arguments, buffer);
     });
-    if (op_.epilogue.empty()) return;
+    if (op_.epilogue.empty() || isInRegisters_) return;
     addresses_[0] = arguments.outputs[0];
     const size_t firstExtra = op_.hasBias ? 3 : 2;
     for (size_t i = 1; i < addresses_.size(); ++i) addresses_[i] = arguments.inputs[firstExtra + i - 1];
@@ -93,6 +96,33 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
   struct Axis {
     int64_t in = 1, out = 1, window = 1, stride = 1, dilation = 1, before = 0;
   };
+
+  // Whether a slope below zero and a clamp are all that the epilogue does.
+  void findEnds(const Dims& y, bool readsNothing) {
+    constexpr size_t kMostInstructions = 4;  // more are none of them
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    isInRegisters_ = false;
+    ends_ = {};
+    if (op_.epilogue.empty() || !readsNothing || op_.epilogue.instructions.size() > kMostInstructions) return;
+    tile_.configure("cpu.row_convolution", y, {}, 1);
+    const auto ends = tile_.ends(nullptr);
+    isInRegisters_ = ends.has_value();
+    if (!ends) return;
+    ends_.bends = ends->bends;
+    ends_.slope = ends->slope;
+    ends_.low = ends->low;
+    ends_.high = ends->high;
+    ends_.isBounded = ends->low > -kInfinity || ends->high < kInfinity;
+  }
+
+  // All that calls have in common.
+  RowConvolution callWith(const int64_t* offsets, int64_t taps, int64_t outStep) const {
+    RowConvolution call = ends_;
+    call.offsets = offsets;
+    call.taps = taps;
+    call.outStep = outStep;
+    return call;
+  }
 
   int64_t taps() const { return inEach_ * axes_[0].window * axes_[1].window * axes_[2].window; }
   int64_t linesFor(int64_t outLines) const {
@@ -164,7 +194,9 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     auto* const out = static_cast<float*>(arguments.outputs[0]) + image * outEach_ * pixels_ + first;
     const auto* const weights = static_cast<const float*>(arguments.inputs[1]) + group * outEach_ * inEach_;
     const auto* const bias = op_.hasBias ? static_cast<const float*>(arguments.inputs[2]) + group * outEach_ : nullptr;
-    RowConvolution call{.lines = x, .offsets = offsets_.data(), .taps = inEach_, .outStep = pixels_, .count = whole};
+    RowConvolution call = callWith(offsets_.data(), inEach_, pixels_);
+    call.lines = x;
+    call.count = whole;
     if (whole > 0) runChannels(call, weights, bias, out);
     if (whole == count) return;
     for (int64_t c = 0; c < inEach_; ++c) {
@@ -174,12 +206,20 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
     call.lines = buffer;
     call.offsets = restOffsets_.data();
     call.count = count - whole;
-    runChannels(call, weights, bias, out + whole);
+    if (call.count > vector_) return runChannels(call, weights, bias, out + whole);
+    const int64_t many = outEach_ / kManyRowChannels * kManyRowChannels;
+    for (int64_t c = 0; c < many; c += kManyRowChannels) {
+      call.weights = weights + c * call.taps;
+      call.bias = bias == nullptr ? nullptr : bias + c;
+      call.out = out + c * call.outStep + whole;
+      convolveMany_(call);
+    }
+    runChannels(call, weights, bias, out + whole, many);
   }
 
-  // All channels of a group.
-  void runChannels(RowConvolution call, const float* weights, const float* bias, float* out) const {
-    for (int64_t c = 0; c < outEach_; c += kMostRowChannels) {
+  // The channels of a group from `first` on.
+  void runChannels(RowConvolution call, const float* weights, const float* bias, float* out, int64_t first = 0) const {
+    for (int64_t c = first; c < outEach_; c += kMostRowChannels) {
       call.weights = weights + c * call.taps;
       call.bias = bias == nullptr ? nullptr : bias + c;
       call.out = out + c * call.outStep;
@@ -218,7 +258,7 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
                       firstLine * width.out + firstColumn;
     const auto* const weights = static_cast<const float*>(arguments.inputs[1]) + group * outEach_ * taps();
     const auto* const bias = op_.hasBias ? static_cast<const float*>(arguments.inputs[2]) + group * outEach_ : nullptr;
-    RowConvolution call{.offsets = offsets_.data(), .taps = taps(), .outStep = plane};
+    RowConvolution call = callWith(offsets_.data(), taps(), plane);
     call.count = std::min(columns_, width.out - firstColumn);
     int64_t l = 0;
     if (outEach_ == 1 && height.stride == 1 && height.dilation == 1) {
@@ -265,9 +305,14 @@ class RowConvolutionInstance final : public runtime::KernelInstance {
   }
 
   ops::Convolution op_;
-  PointwiseRunner runner_;  // of the epilogue
+  PointwiseRunner runner_;  // of the epilogue, where it is not done in registers
+  TileEpilogue tile_;
+  bool isInRegisters_ = false;
+  RowConvolution ends_;  // what is done there
   void (*pick_)(const void*, int64_t, void*, size_t);
   std::array<RowConvolutionFunction, kMostRowChannels + 1> convolve_{};  // by the number of channels
+  RowConvolutionFunction convolveMany_ = rowConvolutionFunction(kManyRowChannels);
+  int64_t vector_ = tileGeometry().columns / 2;
   LinesConvolutionFunction convolveLines_ = linesConvolutionFunction();
   std::array<Axis, 3> axes_;  // the last ones are the spatial axes
   int64_t batch_ = 0, inEach_ = 0, outEach_ = 0;

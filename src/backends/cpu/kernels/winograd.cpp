@@ -16,8 +16,13 @@ namespace tenon::backends::cpu {
 namespace {
 
 constexpr int64_t kBlockFloats = 512 * 1024;  // transformed input and products of one block: a share of the last cache
+// Each block reads all weights: where they may come from memory, blocks are of so many patches, whose products take
+// longer.
+constexpr int64_t kLargeWeights = 1024 * 1024;  // floats
+constexpr int64_t kLeastPatches = 64;
 
 constexpr int64_t kManyWeights = 64 * 1024;     // that other layers drive out of the second cache
+constexpr int64_t kManyPixels = 512 * 1024;     // floats of an image that does so
 constexpr int64_t kSharedWork = 400'000;        // multiply-adds that are worth a second thread
 constexpr int64_t kSharedWeights = 640 * 1024;  // at most; more are read once by all threads together
 
@@ -128,6 +133,7 @@ class WinogradInstance final : public runtime::KernelInstance {
   int64_t columns_ = 0;  // padded
   int64_t blockFloats_ = 0;
   bool fetches_ = false;   // weights leave the second cache between launches
+  int64_t ahead_ = 0;      // floats to the pixels that the patch after next reads; 0 where they are in the second cache
   bool together_ = false;  // all threads share one block after another
   // How several threads share the work where each keeps what it transforms: patches in so many parts, panels too.
   int64_t shares_ = 1, panelShares_ = 1;
@@ -153,14 +159,18 @@ size_t WinogradInstance::configure(const runtime::Shapes& shapes) {
   const auto [rows, width] = tileGeometry();
   columns_ = panelCount(window_.outChannels) * width;
   const int64_t floatsPerPatch = products_ * (window_.channels + columns_);
-  const int64_t fitting = std::max<int64_t>(rows, kBlockFloats / floatsPerPatch / rows * rows);
+  const bool isLarge = products_ * window_.channels * columns_ > kLargeWeights;
+  const int64_t fitting =
+      std::max<int64_t>(isLarge ? kLeastPatches : rows, kBlockFloats / floatsPerPatch / rows * rows);
   blockPatches_ = std::min(patches_, fitting);
   blocks_ = (patches_ + blockPatches_ - 1) / blockPatches_;
   blockFloats_ = blockPatches_ * floatsPerPatch + 2 * products_ * kApart;
   fetches_ = products_ * window_.channels * columns_ > kManyWeights;
+  const bool comesFromAfar = window_.extent[0] * window_.extent[1] * window_.step > kManyPixels;
+  ahead_ = comesFromAfar ? 2 * out_ * window_.step : 0;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   const int64_t threads = platform::coreCount();
-  together_ = blocks_ < 3 * threads;
+  together_ = isLarge || blocks_ < 3 * threads;
   shares_ = panelShares_ = 1;
   if (together_ && threads > 1 && products_ * window_.channels * columns_ <= kSharedWeights) share(threads);
   const int64_t floats = together_ ? std::max(blockFloats_, shareFloats_ * threads) : blockFloats_ * threads;
@@ -231,7 +241,7 @@ void WinogradInstance::transformInput(const Block& block, int64_t patch, const f
       pixels[i * in_ + j] = inside ? image + (row * window_.extent[1] + column) * window_.step : zeros_.data();
     }
   }
-  transforms_.input(pixels, window_.channels, block.inputs + patch * window_.channels, block.inputStride);
+  transforms_.input(pixels, window_.channels, block.inputs + patch * window_.channels, block.inputStride, ahead_);
 }
 
 void WinogradInstance::multiply(const Block& block, int64_t product, const float* weights) const {
@@ -240,6 +250,7 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
   float* const products = block.products + product * block.productStride;
   const int64_t all = columns_ / width;
   const auto& functions = tileFunctions();
+  const auto strip = stripFunction();
   for (int64_t p = 0; p < block.panels; ++p) {
     TileCall call;
     call.depth = window_.channels;
@@ -252,19 +263,25 @@ void WinogradInstance::multiply(const Block& block, int64_t product, const float
     const bool isLast = p + 1 == block.panels;
     const bool hasNext = !isLast || product + 1 < products_;
     const int64_t jump = isLast ? (all - block.panels) * window_.channels * width : 0;
-    for (int64_t patch = 0; patch < block.count; patch += rows) {
+    int64_t patch = 0;
+    for (; patch < block.count; patch += rows) {
+      if (fetches_) {
+        call.ahead =
+            aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
+      }
+      if (call.ahead.at == nullptr && block.count - patch > rows) break;
+      if (call.ahead.at != nullptr) call.ahead.at += jump;
       const int count = static_cast<int>(std::min<int64_t>(rows, block.count - patch));
       const float* sources[kMaxTileRows];
       for (int r = 0; r < count; ++r) sources[r] = inputs + (patch + r) * window_.channels;
       call.sources = sources;
       call.out = products + patch * block.columns + p * width;
-      if (fetches_) {
-        call.ahead =
-            aheadOf(call.panel, window_.channels * width, hasNext, patch / rows, (block.count + rows - 1) / rows);
-        if (call.ahead.at != nullptr) call.ahead.at += jump;
-      }
       functions[static_cast<size_t>(count)](call);
     }
+    if (patch >= block.count) continue;
+    call.ahead = {};
+    call.out = products + patch * block.columns + p * width;
+    strip(call, {inputs + patch * window_.channels, window_.channels, 0, block.count - patch});
   }
 }
 

@@ -52,6 +52,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
     int64_t first, pixels;
   };
   void panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const;
+  void strips(const float* x, int64_t first, int64_t pixels, int64_t p) const;
   void finishShared(float* buffer, int rows, const std::vector<ConvolutionTiles::Segment>& segments,
                     int64_t pixel) const;
 
@@ -65,6 +66,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   bool copies_ = false;             // the input is copied with its padding first, and a row of the window is one tap
   bool planar_ = false;             // the input is row-major
   bool isFlat_ = false;             // pixel i of the result is made of pixel i of the input alone
+  bool isEven_ = false;             // rows of tiles lie evenly along a line, so that strips take them
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupPanels_ = 0, panels_ = 0, columns_ = 0;
   int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
@@ -115,6 +117,8 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
             window_.out == window_.extent;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
   divide();
+  isEven_ = (isFlat_ || joined) && taps_ * depth_ <= kShortDepth && taps_ <= kMaxEvenTaps && !fetches_;
+  for (const auto& panel : kernel_.panels()) isEven_ = isEven_ && panel.segments.size() == 1;
   const int64_t copied = window_.batch * window_.paddedExtent(0) * window_.paddedExtent(1) * window_.channels;
   return copies_ ? static_cast<size_t>(copied) * sizeof(float) : 0;
 }
@@ -226,18 +230,60 @@ void ConvolutionInstance::pointTileAt(const float* x, int64_t pixel, int64_t cou
   }
 }
 
+// One panel. Tiles are those of a table: what crosses the end of a line is a tile of its own.
+void ConvolutionInstance::strips(const float* x, int64_t first, int64_t pixels, int64_t p) const {
+  const int64_t rows = tileGeometry().rows;
+  const auto& panel = kernel_.panels()[static_cast<size_t>(p)];
+  const auto& segment = panel.segments.front();
+  const auto& target = targets_[segment.part];
+  const auto& epilogue = epilogues_[segment.part];
+  TileCall call;
+  call.offset = panel.group * groupChannels_;
+  call.taps = taps_;
+  call.depth = depth_;
+  call.panel = weights_ + p * kernel_.panelFloats();
+  call.bias = kernel_.biasOf(p);
+  call.width = segment.at + segment.count;
+  call.hasHalves = panel.hasHalves;
+  const Window& w = window_;
+  const int64_t height = copies_ ? w.paddedExtent(0) : w.extent[0], width = copies_ ? w.paddedExtent(1) : w.extent[1];
+  const int64_t line = isFlat_ ? w.outPixels() : w.out[1];
+  EvenRows even{nullptr, w.stride[1] * w.step, w.dilation[0] * width * w.step, 0};
+  for (int64_t done = 0; done < pixels; done += even.count) {
+    const int64_t pixel = first + done, column = pixel % line, left = line - column;
+    even.count = std::min(pixels - done, left);
+    if (even.count < pixels - done)
+      even.count = even.count < rows ? std::min(rows, pixels - done) : even.count / rows * rows;
+    if (even.count > left) {
+      const float* table[kMaxEvenTaps * kMaxTileRows];
+      pointTileAt(x, pixel, even.count, table);
+      call.sources = table;
+      epilogue.run(tileFunctions()[static_cast<size_t>(even.count)], static_cast<int>(even.count), call, target.out,
+                   target.extras, pixel, segment.column, target.channels);
+      continue;
+    }
+    const int64_t row = isFlat_ ? 0 : pixel / line / w.out[0] * height + pixel / line % w.out[0] * w.stride[0];
+    even.from = x + (row * width + column * w.stride[1]) * w.step + call.offset;
+    epilogue.run(even, call, target.out, target.extras, pixel, segment.column, target.channels);
+  }
+}
+
 void ConvolutionInstance::job(int64_t index, const float* x) const {
   const float* table[kTablePointers];
   const int64_t rows = tileGeometry().rows;
   const int64_t firstTile = index / chunks_ * blockTiles_;
   const int64_t firstPixel = firstTile * rows;
   const int64_t pixels = std::min(blockTiles_ * rows, window_.outPixels() - firstPixel);
-  pointAt(x, firstPixel, pixels, table);
+  if (!isEven_) pointAt(x, firstPixel, pixels, table);
   const int64_t firstPanel = index % chunks_ * chunkPanels_;
   const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_);
   for (int64_t done = 0; done < pixels; done += innerTiles_ * rows) {
     const Part part{table + done * taps_, firstPixel + done, std::min(innerTiles_ * rows, pixels - done)};
     for (int64_t p = firstPanel; p < lastPanel; ++p) {
+      if (isEven_) {
+        strips(x, part.first, part.pixels, p);
+        continue;
+      }
       panel(part, p, p == firstPanel || p % groupPanels_ == 0, done == 0 && p + 1 < lastPanel);
     }
   }

@@ -14,62 +14,8 @@
 #include "backends/cpu/kernels/common/gemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
-#include "backends/cpu/kernels/simd/minmax.inc"
-#include "backends/cpu/kernels/simd/tile_store.inc"
+#include "backends/cpu/kernels/simd/tile_sums.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
-
-constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 8 : 6;  // as many as there are registers for
-
-// Columns in vectors: one, two, or one and a half. The halves of two rows share a vector then.
-enum class Columns : uint8_t { kOne, kHalves, kTwo };
-constexpr bool kPairs = HWY_TARGET <= HWY_AVX2;
-
-#if HWY_TARGET != HWY_SCALAR
-HWY_INLINE V bothLower(V a) { return hn::ConcatLowerLower(D(), a, a); }
-HWY_INLINE V bothUpper(V a) { return hn::ConcatUpperUpper(D(), a, a); }
-// The lower half of one row's factor, the upper half of the next one's.
-HWY_INLINE V joined(V first, V second) { return hn::ConcatUpperLower(D(), second, first); }
-#else
-HWY_INLINE V bothLower(V a) { return a; }
-HWY_INLINE V bothUpper(V a) { return a; }
-HWY_INLINE V joined(V first, V) { return first; }
-#endif
-
-// What the second vector of panels holds in each vector of sums.
-template <Columns Width>
-HWY_INLINE V startOfRight(const float* bias) {
-  const D d;
-  if (Width == Columns::kOne || bias == nullptr) return hn::Zero(d);
-  const V value = hn::LoadU(d, bias + hn::Lanes(d));
-  if constexpr (Width == Columns::kHalves) return bothLower(value);
-  return value;
-}
-
-// Halves that shared a vector as a vector for each row.
-template <int Rows>
-HWY_INLINE void separate(V* right) {
-#pragma GCC unroll 8
-  for (int r = Rows - 1; r >= 0; --r) right[r] = r % 2 == 0 ? right[r / 2] : bothUpper(right[r / 2]);
-}
-
-// A step of the depth: b0 and b1 are the panel's row.
-template <int Rows, Columns Width>
-HWY_INLINE void step(const float* const* in, int64_t c, V b0, V b1, V* left, V* right) {
-  const D d;
-#pragma GCC unroll 8
-  for (int r = 0; r < Rows; r += 2) {
-    const V a = hn::Set(d, in[r][c]);
-    left[r] = hn::MulAdd(a, b0, left[r]);
-    if constexpr (Width == Columns::kTwo) right[r] = hn::MulAdd(a, b1, right[r]);
-    V next = a;
-    if (r + 1 < Rows) {
-      next = hn::Set(d, in[r + 1][c]);
-      left[r + 1] = hn::MulAdd(next, b0, left[r + 1]);
-      if constexpr (Width == Columns::kTwo) right[r + 1] = hn::MulAdd(next, b1, right[r + 1]);
-    }
-    if constexpr (Width == Columns::kHalves) right[r / 2] = hn::MulAdd(joined(a, next), b1, right[r / 2]);
-  }
-}
 
 // `Chains` partial sums per result, where few rows would leave the multipliers waiting for each other.
 // With `Fetches` it asks for call.ahead.

@@ -58,6 +58,21 @@ using TileFunction = void (*)(const TileCall& call);
 using TileFunctions = std::array<TileFunction, kMaxTileRows + 1>;
 const TileFunctions& tileFunctions();
 
+// Rows that lie evenly: tap t of row r is at from + t * tapStep + r * rowStep.
+struct EvenRows {
+  const float* from = nullptr;
+  int64_t rowStep = 0;
+  int64_t tapStep = 0;
+  int64_t count = 0;
+};
+
+constexpr int64_t kMaxEvenTaps = 32;
+
+// Tiles one below another, with the results of tileFunctions(): the call is that of the first one, whose sources and
+// offset do not count. Nothing is asked for ahead.
+using StripFunction = void (*)(const TileCall& call, const EvenRows& rows);
+StripFunction stripFunction();
+
 // The depthwise sum: out[r][j] = ... sources[t][offset + r * rowStep + j] * panel[t][j] ..., where depth does not
 // count.
 const TileFunctions& depthwiseFunctions();

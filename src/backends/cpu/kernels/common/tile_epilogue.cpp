@@ -195,7 +195,8 @@ void TileEpilogue::joinGates() {
   std::erase_if(steps_, [](const Step& step) { return step.function == nullptr; });
 }
 
-void TileEpilogue::runDirect(TileFunction function, TileCall& call, float* out, void* const* extras, int64_t row,
+template <class Run>
+void TileEpilogue::runDirect(const Run& run, TileCall& call, float* out, void* const* extras, int64_t row,
                              int64_t column, int64_t columns) const {
   alignas(64) float slopes[kMaxTileColumns];
   alignas(64) float biases[kMaxTileColumns];
@@ -220,7 +221,7 @@ void TileEpilogue::runDirect(TileFunction function, TileCall& call, float* out, 
     for (int64_t j = 0; own != nullptr && j < call.width; ++j) biases[j] += own[j];
     call.bias = biases;
   }
-  function(call);
+  run(call);
   call.bias = own;
 }
 
@@ -228,15 +229,34 @@ void TileEpilogue::run(TileFunction function, int rows, TileCall& call, float* o
                        int64_t column, int64_t columns) const {
   if (isDirect()) return runDirect(function, call, out, extras, row, column, columns);
   alignas(64) float buffer[kTile];
-  const int64_t width = call.width;
-  // Columns that do not exist would be computed with what the memory holds, denormal numbers among it, which are slow.
-  const int64_t half = tileGeometry().columns / 2;
-  const int64_t stride = width <= half ? half : 2 * half;
-  if (width < stride) std::fill_n(buffer, rows * stride, 0.f);
-  call.out = buffer;
-  call.outStride = stride;
+  prepareBuffer(call, rows, buffer);
   function(call);
-  finish(buffer, rows, stride, width, out, extras, row, column, columns);
+  finish(buffer, rows, call.outStride, call.width, out, extras, row, column, columns);
+}
+
+void TileEpilogue::run(const EvenRows& rows, TileCall& call, float* out, void* const* extras, int64_t row,
+                       int64_t column, int64_t columns) const {
+  const auto strip = stripFunction();
+  if (isDirect())
+    return runDirect([&](const TileCall& ready) { strip(ready, rows); }, call, out, extras, row, column, columns);
+  constexpr int64_t kGated = 8;  // tiles whose results stay in the first cache until the gate takes them
+  alignas(64) float buffer[kGated * kTile];
+  const int64_t tile = tileGeometry().rows;
+  const int64_t most = isGate() ? kGated * tile : tile;
+  for (int64_t done = 0; done < rows.count; done += most) {
+    const int64_t count = std::min(most, rows.count - done);
+    prepareBuffer(call, count, buffer);
+    strip(call, {rows.from + done * rows.rowStep, rows.rowStep, rows.tapStep, count});
+    finish(buffer, static_cast<int>(count), call.outStride, call.width, out, extras, row + done, column, columns);
+  }
+}
+
+// Columns that do not exist would be computed with what the memory holds, denormal numbers among it, which are slow.
+void TileEpilogue::prepareBuffer(TileCall& call, int64_t rows, float* buffer) {
+  const int64_t half = tileGeometry().columns / 2;
+  call.out = buffer;
+  call.outStride = call.width <= half ? half : 2 * half;
+  if (call.width < call.outStride) std::fill_n(buffer, rows * call.outStride, 0.f);
 }
 
 TileEpilogue::Plain TileEpilogue::plain(void* const* extras, int64_t row, int64_t column,

@@ -35,6 +35,9 @@ class TileEpilogue {
   // begins and `columns` is the width of the whole matrix. The call's out, addend and clamp are set here.
   void run(TileFunction function, int rows, TileCall& call, float* out, void* const* extras, int64_t row,
            int64_t column, int64_t columns) const;
+  // The same of a strip.
+  void run(const EvenRows& rows, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
+           int64_t columns) const;
 
   // Asks for the matrix that a later run() of these rows and columns adds.
   void fetch(void* const* extras, int64_t row, int64_t rows, int64_t column, int64_t width, int64_t columns) const {
@@ -96,8 +99,10 @@ class TileEpilogue {
   bool findDirect();
   bool add(int operand);
   bool scaleBy(const ops::ScalarInstruction& instruction);
-  void runDirect(TileFunction function, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
+  template <class Run>
+  void runDirect(const Run& run, TileCall& call, float* out, void* const* extras, int64_t row, int64_t column,
                  int64_t columns) const;
+  static void prepareBuffer(TileCall& call, int64_t rows, float* buffer);
   bool fits();
   bool clamp(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);
   bool bend(const ops::ScalarInstruction& instruction, const ops::ScalarArgument& running);

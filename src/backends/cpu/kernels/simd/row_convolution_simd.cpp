@@ -13,6 +13,7 @@
 #include "backends/cpu/kernels/simd/row_convolution_simd.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/kernels/simd/minmax.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace row_convolutions {
 
@@ -35,12 +36,29 @@ HWY_INLINE void store(const V* sums, int64_t count, float* out) {
   std::copy_n(some, rest, out + (kVectors - 1) * lanes);
 }
 
+// The minimum and the maximum take their second operand where one is NaN, so NaN stays.
+template <int kVectors>
+HWY_INLINE void finish(const RowConvolution& call, V* sums) {
+  const D d;
+  if (call.bends) {
+    const V slope = hn::Set(d, call.slope);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[v] = hn::IfThenElse(hn::Ge(sums[v], hn::Zero(d)), sums[v], hn::Mul(sums[v], slope));
+  }
+  if (call.isBounded) {
+    const V low = hn::Set(d, call.low), high = hn::Set(d, call.high);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[v] = lesser(high, greater(low, sums[v]));
+  }
+}
+
 template <int kChannels, int kVectors>
 HWY_INLINE void block(const RowConvolution& call, int64_t first) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sums[kChannels][kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[c][v] = hn::Set(d, call.bias != nullptr ? call.bias[c] : 0.f);
@@ -51,16 +69,22 @@ HWY_INLINE void block(const RowConvolution& call, int64_t first) {
     V x[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) x[v] = hn::LoadU(d, from + v * lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) {
       const V weight = hn::Set(d, call.weights[c * call.taps + t]);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[c][v] = hn::MulAdd(weight, x[v], sums[c][v]);
     }
   }
-#pragma GCC unroll 4
-  for (int c = 0; c < kChannels; ++c) store<kVectors>(sums[c], call.count - first, call.out + c * call.outStep + first);
+#pragma GCC unroll 8
+  for (int c = 0; c < kChannels; ++c) {
+    finish<kVectors>(call, sums[c]);
+    store<kVectors>(sums[c], call.count - first, call.out + c * call.outStep + first);
+  }
 }
+
+// One vector of twice as many channels, whose sums are as many chains as multiply-adds need.
+void convolveVector(const RowConvolution& call) { block<kManyRowChannels, 1>(call, 0); }
 
 template <int kChannels>
 void convolve(const RowConvolution& call) {
@@ -71,6 +95,9 @@ void convolve(const RowConvolution& call) {
     if (vectors >= kMost) {
       block<kChannels, kMost>(call, first);
       first += kMost * lanes;
+    } else if (kMost > 3 && vectors == 3) {
+      block<kChannels, 3>(call, first);
+      first += 3 * lanes;
     } else if (vectors >= 2) {
       block<kChannels, 2>(call, first);
       first += 2 * lanes;
@@ -112,8 +139,10 @@ HWY_INLINE void lines(const LinesConvolution& all, int64_t first) {
     }
   }
 #pragma GCC unroll 4
-  for (int l = 0; l < kLinesAtOnce; ++l)
+  for (int l = 0; l < kLinesAtOnce; ++l) {
+    finish<kVectors>(call, sums[l]);
     store<kVectors>(sums[l], call.count - first, call.out + l * all.outLine + first);
+  }
 }
 
 void convolveLines(const LinesConvolution& call) {
@@ -143,6 +172,7 @@ RowConvolutionFunction findRowConvolution(int64_t channels) {
     case 1: return row_convolutions::convolve<1>;
     case 2: return row_convolutions::convolve<2>;
     case 3: return row_convolutions::convolve<3>;
+    case kManyRowChannels: return row_convolutions::convolveVector;
     default: return row_convolutions::convolve<4>;
   }
 }

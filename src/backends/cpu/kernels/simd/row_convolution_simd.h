@@ -20,11 +20,15 @@ struct RowConvolution {
   float* out = nullptr;
   int64_t outStep = 0;
   int64_t count = 0;
+  // What becomes of the sums: where it `bends`, those below zero are multiplied by the slope, then they are clamped.
+  bool bends = false, isBounded = false;
+  float slope = 1, low = 0, high = 0;
 };
 
 constexpr int64_t kMostRowChannels = 4;
+constexpr int64_t kManyRowChannels = 8;  // of at most one vector of elements
 
-// By the number of channels, 1 to kMostRowChannels.
+// By the number of channels, 1 to kMostRowChannels or kManyRowChannels.
 using RowConvolutionFunction = void (*)(const RowConvolution& call);
 RowConvolutionFunction rowConvolutionFunction(int64_t channels);
 

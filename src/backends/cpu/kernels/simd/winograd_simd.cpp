@@ -95,10 +95,20 @@ struct Form {
     }
   }
 
-  static void input(const float* const* patch, int64_t channels, float* to, int64_t productStride) {
+  // A few runs of pixels of each line are too short for the processor to see what comes next.
+  static HWY_INLINE void fetch(const float* const* patch, int64_t at) {
+    for (int i = 0; i < kIn; ++i) {
+      for (int j = kIn - Out; j < kIn; ++j) __builtin_prefetch(patch[kIn * i + j] + at);
+    }
+  }
+
+  static void input(const float* const* patch, int64_t channels, float* to, int64_t productStride, int64_t ahead) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
     int64_t c = 0;
-    for (; c + lanes <= channels; c += lanes) oneInput(patch, c, to + c, productStride);
+    for (; c + lanes <= channels; c += lanes) {
+      if (ahead != 0) fetch(patch, c + ahead);
+      oneInput(patch, c, to + c, productStride);
+    }
     if (c == channels) return;
     // The last channels, by way of a buffer.
     alignas(64) float from[kProducts * 16] = {};

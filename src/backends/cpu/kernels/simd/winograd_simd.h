@@ -24,8 +24,9 @@ struct WinogradPatch {
 };
 
 struct WinogradTransforms {
-  // to[p * productStride + c] from a patch of in x in pixels with `channels` values each, row by row.
-  void (*input)(const float* const* patch, int64_t channels, float* to, int64_t productStride);
+  // to[p * productStride + c] from a patch of in x in pixels with `channels` values each, row by row. What lies `ahead`
+  // floats behind the pixels that a patch does not share with the one before is asked for, if it is not 0.
+  void (*input)(const float* const* patch, int64_t channels, float* to, int64_t productStride, int64_t ahead);
   // The out x out results of `channels` columns from their products, plus the bias where there is one: to[i][c] for
   // pixel i of the rows; rows of `to` are `toStride` apart. All sizes are multiples of the vector's, bias filled up.
   void (*output)(const float* products, int64_t productStride, int64_t channels, const float* bias, float* to,
