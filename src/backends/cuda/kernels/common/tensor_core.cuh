@@ -103,6 +103,10 @@ __device__ __forceinline__ void multiplyAdd<f32>(float (&c)[4], const unsigned (
   TENSOR_PRODUCT("m16n8k8", "tf32", c, left, restOfTf32(b0, right0), restOfTf32(b1, right1));
   TENSOR_PRODUCT("m16n8k8", "tf32", c, left, right0, right1);
 }
+// c += a b as for tf32, of operands that are rounded already.
+__device__ __forceinline__ void multiplyRounded(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  TENSOR_PRODUCT("m16n8k8", "tf32", c, a, b0, b1);
+}
 #undef TENSOR_PRODUCT
 
 // Two values in one register, `low` first in memory.
