@@ -60,7 +60,13 @@ struct tf32 {};
 __device__ __forceinline__ unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }
 __device__ __forceinline__ unsigned roundedToTf32(unsigned bits) {
   unsigned result;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;"
+      : "=r"(result)
+      : "f"(__int_as_float((int)bits)));  // one instruction; the other is three
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__int_as_float((int)bits)));
+#endif
   return result;
 }
 __device__ __forceinline__ unsigned restOfTf32(unsigned bits, unsigned rounded) {
