@@ -133,11 +133,11 @@ void checkInfiniteValue(const Kind& kind) {
 
 // The error of attention in one form of a tactic, which is forced.
 double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool causal,
-                   std::string_view tactic = "cuda.stream_attention", int64_t queries = 200) {
+                   std::string_view tactic = "cuda.stream_attention", int64_t queries = 200, bool isOfRows = true) {
   const auto graph = graph::parse(fmt::format(
       "graph \"case\" {{\ninput %q : f16[1,2,{0},{2}]\ninput %k : f16[1,1,{1},{2}]\ninput %v : f16[1,1,{1},{2}]\n{3}"
       "%y : f16[1,2,{0},{2}] = attention{{scale=0.3{4}}}(%q, %k, %v{5}) \"op\" from(\"op\")\noutput %y\n}}",
-      queries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", queries, kKeys) : "",
+      queries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", isOfRows ? queries : 1, kKeys) : "",
       hasMask  ? " hasMask=true"
       : causal ? " causal=true"
                : "",
@@ -207,6 +207,9 @@ TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
   }
   EXPECT_LE(errorOfForm("f16,128,3x64x2,1,0", 128, false, false), 2e-3);
   EXPECT_LE(errorOfForm("f16,80,3x32x3,0,1", 72, true, false), 2e-3);
+  // Masks that are one for all rows, keys that fill no last stage.
+  for (const char* form : {"f16,48,2x128x2,1,1", "f16,48,1x64x3,0,1", "f16,48,3x48x2,1,1"})
+    EXPECT_LE(errorOfForm(form, 40, true, false, "cuda.stream_attention", 200, false), 2e-3) << form;
   EXPECT_LE(errorOfForm("f16,256,2x16x2,1,0", 256, false, false), 2e-3);
 }
 
