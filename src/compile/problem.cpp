@@ -11,7 +11,10 @@ Problem makeProblem(const graph::Graph& graph, const graph::Node& node, const Sy
   Problem problem{node.op, {}, {}, symbols};
   const auto desc = [&](graph::ValueId id) {
     const auto& value = graph.value(id);
-    return TensorDesc{value.type.dtype, evaluate(value.type.shape, symbols), value.constant};
+    TensorDesc result{value.type.dtype, evaluate(value.type.shape, symbols), value.constant};
+    for (size_t axis = 0; axis < value.type.shape.size(); ++axis)
+      result.openAxes |= value.type.shape[axis].isConstant() ? 0u : 1u << axis;
+    return result;
   };
   for (const auto id : node.inputs) problem.inputs.push_back(desc(id));
   for (const auto id : node.outputs) problem.outputs.push_back(desc(id));

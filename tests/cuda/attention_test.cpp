@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/cuda/kernels/attention/attention_problem.h"
+#include "backends/cuda/kernels/attention/flash_attention.h"
 #include "backends/cuda/kernels/attention/row_attention.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
@@ -132,11 +133,11 @@ void checkInfiniteValue(const Kind& kind) {
 
 // The error of attention in one form of a tactic, which is forced.
 double errorOfForm(const std::string& form, int64_t width, bool hasMask, bool causal,
-                   std::string_view tactic = "cuda.stream_attention", int64_t queries = 200) {
+                   std::string_view tactic = "cuda.stream_attention", int64_t queries = 200, bool isOfRows = true) {
   const auto graph = graph::parse(fmt::format(
       "graph \"case\" {{\ninput %q : f16[1,2,{0},{2}]\ninput %k : f16[1,1,{1},{2}]\ninput %v : f16[1,1,{1},{2}]\n{3}"
       "%y : f16[1,2,{0},{2}] = attention{{scale=0.3{4}}}(%q, %k, %v{5}) \"op\" from(\"op\")\noutput %y\n}}",
-      queries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", queries, kKeys) : "",
+      queries, kKeys, width, hasMask ? fmt::format("input %m : f16[1,1,{},{}]\n", isOfRows ? queries : 1, kKeys) : "",
       hasMask  ? " hasMask=true"
       : causal ? " causal=true"
                : "",
@@ -206,6 +207,9 @@ TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
   }
   EXPECT_LE(errorOfForm("f16,128,3x64x2,1,0", 128, false, false), 2e-3);
   EXPECT_LE(errorOfForm("f16,80,3x32x3,0,1", 72, true, false), 2e-3);
+  // Masks that are one for all rows, keys that fill no last stage.
+  for (const char* form : {"f16,48,2x128x2,1,1", "f16,48,1x64x3,0,1", "f16,48,3x48x2,1,1"})
+    EXPECT_LE(errorOfForm(form, 40, true, false, "cuda.stream_attention", 200, false), 2e-3) << form;
   EXPECT_LE(errorOfForm("f16,256,2x16x2,1,0", 256, false, false), 2e-3);
 }
 
@@ -269,6 +273,51 @@ TEST_F(OnGpu, AttentionOfFewQueriesThatBecomeMany) {
     device.synchronize(nullptr);
     output.readBack();
     EXPECT_LE(relativeError(got.view(), wanted[0].view()), 2e-3);
+  }
+}
+
+// Beside kernels that have all keys of a head at once, where groups of four warps would have to share these.
+TEST(Attention, ManyKeysComeByStages) {
+  for (const int64_t keys : {197, 384}) {
+    ops::Attention op;
+    op.heads = 12;
+    op.packed = true;
+    const runtime::TensorShape x{DataType::kF16, {16, keys, 2304}}, y{DataType::kF16, {16, keys, 768}};
+    const auto p = backends::cuda::dnn::attentionProblem(op, {std::span(&x, 1), std::span(&y, 1), nullptr});
+    EXPECT_EQ(backends::cuda::streamChoices(p).empty(), keys == 197);
+    EXPECT_TRUE(backends::cuda::flashChoices(p, false, false)[0].groups);
+  }
+}
+
+// Kernels that have all keys of a head at once are for as many as there are: of any batch, not of any length.
+TEST_F(OnGpu, AttentionOfAnyBatchHasAllKeysAtOnce) {
+  for (const bool isLong : {false, true}) {
+    const auto graph = graph::parse(fmt::format(
+        "graph \"open\" {{\n  symbol \"N\" = extent(%x, {})\n  input %x : f16[{}]\n"
+        "  %y : f16[{}] = attention{{heads=3 scale=0.125 packed=true}}(%x) \"op\" from(\"op\")\n  output %y\n}}",
+        isLong ? 1 : 0, isLong ? "2,N,576" : "N,100,576", isLong ? "2,N,192" : "N,100,192"));
+    RecordingLog log;
+    compile::BuildOptions options;
+    options.device = "cuda";
+    options.log = &log;
+    options.optimizationLevel = 0;
+    bool offered = false;
+    options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
+      const auto hasGroups = [](const auto& one) { return one.variant.find("groups") != std::string::npos; };
+      offered |= std::any_of(candidates.begin(), candidates.end(), hasGroups);
+      if (!isLong) std::erase_if(candidates, [&](const auto& one) { return !hasGroups(one); });
+      return candidates;
+    };
+    const auto shape = [&](int64_t extent) { return isLong ? Dims{2, extent, 576} : Dims{extent, 100, 576}; };
+    options.profiles = {{{"x", {shape(1), shape(100), shape(130), {}, {}, {}}}}};
+    const auto plan = compile::build(graph, options);
+    EXPECT_EQ(offered, !isLong);
+    for (const int64_t extent : {1, 67, 130}) {
+      std::vector<HostTensor> inputs;
+      inputs.push_back(randomTensor(DataType::kF16, shape(extent), 1));
+      const auto got = runOnGpu(plan, inputs);
+      EXPECT_LE(relativeError(got.outputs[0].view(), graph::evaluate(graph, views(inputs))[0].view()), 2e-3) << extent;
+    }
   }
 }
 

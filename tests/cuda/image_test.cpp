@@ -74,6 +74,42 @@ TEST_F(OnGpu, ImagesAreRoundedAsByACast) {
   }
 }
 
+// f32 as it is or rounded to TF32; images of one to four channels, windows that whole runs of taps are longer than.
+TEST_F(OnGpu, ImagesOfFloatsByTensorCores) {
+  const struct {
+    std::string image, window, weights, result;
+  } kForms[] = {
+      {"2,3,41,39", "strides=[2,2] prePadding=[3,3] postPadding=[3,3]", "68,3,7,7", "2,68,21,20"},
+      {"1,1,18,35", "prePadding=[1,1] postPadding=[1,1] epilogue=\"relu(x0)\"", "4,1,3,3", "1,4,18,35"},
+      {"3,4,32,32", "strides=[4,4]", "96,4,4,4", "3,96,8,8"},
+      {"1,3,47,50", "strides=[4,4] prePadding=[2,2] postPadding=[2,2]", "24,3,11,11", "1,24,11,11"},
+      {"1,2,9,17", "", "8,2,1,1", "1,8,9,17"},
+  };
+  for (const auto& form : kForms) {
+    const auto graph = graph::parse(fmt::format(
+        "graph \"g\" {{\n  input %x : f32[{}]\n  const %w : f32[{}] = random(3)\n  %y : f32[{}] = convolution{{{}}}(%x, %w) \"c\"\n  output %y\n}}",
+        form.image, form.weights, form.result, form.window));
+    std::vector<HostTensor> inputs;
+    inputs.push_back(randomTensor(DataType::kF32, evaluate(graph.value(graph.inputs()[0]).type.shape, {}), 5));
+    const auto expected = graph::evaluate(graph, views(inputs));
+    for (const bool tf32 : {false, true}) {
+      compile::BuildOptions options;
+      options.optimizationLevel = 0;
+      options.tf32 = tf32;
+      options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+        std::erase_if(candidates, [&](const auto& candidate) {
+          return node.op.name() == "convolution" && candidate.tactic != "cuda.float_image_convolution";
+        });
+        return candidates;
+      };
+      const auto got = runOnGpu(graph, inputs, options);
+      const double error = relativeError(got.outputs[0].view(), expected[0].view());
+      EXPECT_LT(error, tf32 ? 2e-3 : 1e-6) << form.image << " " << form.weights;
+      EXPECT_GT(error, tf32 ? 2e-6 : 0) << form.image << " " << form.weights;
+    }
+  }
+}
+
 constexpr const char* kNetwork = R"g(graph "net" {
   symbol "N" = extent(%x, 0)
   input %x : f32[N,3,37,50]

@@ -46,5 +46,27 @@ TEST_F(Layouts, AreReadAndWritten) {
   }
 }
 
+// By tiles, or where there are few channels by elements; kDIRECT_IO refuses a reformat of its own.
+TEST_F(Layouts, ChangeInOneLaunchWithACast) {
+  for (const auto& [shape, from, to] : {std::tuple{"2,64,9,7", "f32", "f16"}, {"1,3,20,16", "f16", "f32"}}) {
+    for (const bool toLast : {true, false}) {
+      SCOPED_TRACE(fmt::format("{} {} to {}, {}", shape, from, to, toLast ? "to channels-last" : "to planes"));
+      auto graph = graph::parse(fmt::format(
+          "graph \"g\" {{\n  input %x : {0}[{2}]\n  %y : {1}[{2}] = pointwise{{expr=\"cast.{1}(x0)\"}}(%x) \"n\"\n  output %y\n}}\n",
+          from, to, shape));
+      auto& x = graph.value(graph.inputs()[0]);
+      x.constraints.layouts = {toLast ? Layout::kLinear : Layout::kChannelsLast};
+      graph.value(graph.outputs()[0]).constraints.layouts = {toLast ? Layout::kChannelsLast : Layout::kLinear};
+      std::vector<HostTensor> inputs;
+      inputs.push_back(randomTensor(x.type.dtype, evaluate(x.type.shape, {}), 3));
+      compile::BuildOptions options;
+      options.optimizationLevel = 0;
+      options.directIo = true;
+      const auto run = runOnGpu(graph, inputs, options);
+      EXPECT_LT(relativeError(run.outputs.at(0).view(), inputs[0].view()), 1e-3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -21,6 +21,7 @@ struct TensorDesc {
   DataType dtype = DataType::kF32;
   Dims dims;                    // at the profile's opt shapes
   graph::ConstantPtr constant;  // set when the operand is a constant
+  uint32_t openAxes = 0;        // a bit each: other extents may follow at run time
 };
 
 // One node at the shapes to tune for.

@@ -82,6 +82,13 @@ inline void storeMatricesTransposed(void* row, const unsigned (&r)[4]) {
 
 struct tf32 {};
 inline unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }
+inline unsigned roundedToTf32(unsigned bits) {  // to 11 bits, ties away from zero
+  const bool finite = (bits >> 23 & 255) != 255;
+  return finite ? (bits + 0x1000) & ~0x1fffu : bits;
+}
+inline unsigned restOfTf32(unsigned bits, unsigned rounded) {
+  return roundedToTf32(bitsOf(__int_as_float((int)bits) - __int_as_float((int)rounded)));
+}
 
 // How many elements a register of a product holds, and one of them.
 template <typename T>
@@ -101,10 +108,7 @@ struct EmulatedRegister<f32> {
 template <>
 struct EmulatedRegister<tf32> {
   static const int kElements = 1;
-  static float element(unsigned bits, int) {  // to 11 bits, ties away from zero
-    const bool finite = (bits >> 23 & 255) != 255;
-    return __int_as_float((int)(finite ? (bits + 0x1000) & ~0x1fffu : bits));
-  }
+  static float element(unsigned bits, int) { return __int_as_float((int)roundedToTf32(bits)); }
 };
 
 template <typename T>
@@ -137,6 +141,10 @@ inline void multiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsi
       }
     }
   }
+}
+
+inline void multiplyRounded(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  multiplyAdd<tf32>(c, a, b0, b1);
 }
 
 template <typename T>

@@ -48,14 +48,19 @@ struct Result {
   // Weights times the warp's rows of v, which begin at `tile`.
   __device__ __forceinline__ void addValues(const Scores& weight, const f32* tile, const Place& at) {
     // The order of keys within a product is free: column k of the left operand is key 2 k, column k + 4 is key 2 k + 1.
-    const f32* const row = tile + at.pair * kPitch + at.group;
+    // So is that of columns within two products: those of one are even columns of 16, those of the other odd ones.
+    const f32* const row = tile + at.pair * kPitch + 2 * at.group;
 #pragma unroll
     for (int n = 0; n < kOwn / 8; ++n) {
       const unsigned a[4] = {bitsOf(weight[n][0]), bitsOf(weight[n][2]), bitsOf(weight[n][1]), bitsOf(weight[n][3])};
 #pragma unroll
-      for (int c = 0; c < kWidth / 8; ++c) {
+      for (int c = 0; c < kWidth / 8; c += 2) {
         const f32* const b = row + n * 8 * kPitch + c * 8;
-        multiplyAdd<MATH>(value[c], a, bitsOf(b[0]), bitsOf(b[kPitch]));
+        const auto first = *(const Pack<f32, 2>*)b;
+        const auto second = *(const Pack<f32, 2>*)(b + kPitch);
+#pragma unroll
+        for (int odd = 0; odd < 2; ++odd)
+          multiplyAdd<MATH>(value[c + odd], a, bitsOf(first.e[odd]), bitsOf(second.e[odd]));
       }
     }
   }
@@ -116,9 +121,16 @@ struct Result {
     for (int half = 0; half < 2; ++half) {
       const int row = at.warp * 16 + at.group + 8 * half;
 #pragma unroll
-      for (int c = 0; c < kWidth / 8; ++c) {
-        float* const to = memory + row * kJoinedPitch + c * 8 + at.pair;
-        *(Pack<float, 2>*)to = {{value[c][2 * half], value[c][2 * half + 1]}};
+      for (int c = 0; c < kWidth / 8; c += 2) {
+        const float* const low = value[c] + 2 * half;
+        const float* const high = value[c + 1] + 2 * half;
+        float* const to = memory + row * kJoinedPitch + c * 8;
+        if (sizeof(X) == 4) {  // even and odd columns, as addValues() has them
+          *(Pack<float, 4>*)(to + 2 * at.pair) = {{low[0], high[0], low[1], high[1]}};
+        } else {
+          *(Pack<float, 2>*)(to + at.pair) = {{low[0], low[1]}};
+          *(Pack<float, 2>*)(to + 8 + at.pair) = {{high[0], high[1]}};
+        }
       }
       float whole = sum[half] + shuffleXor(sum[half], 1);
       whole += shuffleXor(whole, 2);

@@ -21,9 +21,20 @@ class FlashAttentionTactic final : public AttentionFormsTactic<FlashChoice> {
 
  protected:
   std::vector<FlashChoice> choices(const Problem& problem) const override {
-    return flashChoices(problemOf(problem), problem.tf32, !problem.symbols.empty());
+    return flashChoices(problemOf(problem), problem.tf32, mayGrow(problem));
   }
   int firstRank(const Problem&) const override { return kRank; }
+
+ private:
+  // Whether there may be more keys, or more rows, at run time: they stand in front of the last axis.
+  static bool mayGrow(const Problem& problem) {
+    const bool isPacked = problem.op.as<ops::Attention>()->packed;
+    for (size_t i = 0; i < (isPacked ? 1u : 2u); ++i) {
+      const auto& operand = problem.inputs[i];
+      if ((operand.openAxes >> (operand.dims.rank - 2) & 1) != 0) return true;
+    }
+    return false;
+  }
 };
 
 }  // namespace

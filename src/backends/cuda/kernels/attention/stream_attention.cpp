@@ -138,7 +138,9 @@ std::string streamRefusal(const dnn::AttentionProblem& p) {
 }
 
 std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p) {
-  constexpr int64_t kFewKeys = 416;  // of which group_attention.cu keeps all scores
+  // Of which a group of group_attention.cu keeps all scores: more are shared by groups, which need as much memory as
+  // two blocks have.
+  constexpr int64_t kFewKeys = 208;
   std::vector<StreamChoice> choices;
   const bool hasGroups = p.width == 64 && !p.causal && p.keys <= kFewKeys;
   if (p.queries <= 32 || p.keys < 64 || hasGroups) return choices;

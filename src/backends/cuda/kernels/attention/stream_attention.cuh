@@ -171,7 +171,15 @@ struct Rows {
   // Brings in the mask, and leaves out keys behind the end or the row's own number.
   __device__ __forceinline__ void finish(Scores& s, int firstKey) const {
     const int column = firstKey + pair;
-    if (MASK != 0) {
+    if (MASK != 0 && p.maskStride[2] == 0 && p.maskInPairs != 0 && firstKey + kTile <= p.keys) {  // one for all rows
+#pragma unroll
+      for (int n = 0; n < kTile / 8; ++n) {
+        const auto two = *(const PairOf<X>*)(mask + column + 8 * n);
+        const float added[2] = {inBaseTwo<X>(two.value(0)), inBaseTwo<X>(two.value(1))};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[n][i] = fmaf(s[n][i], p.scale, added[i % 2]);
+      }
+    } else if (MASK != 0) {
       const MaskRows<X> rows(mask, p.maskStride[2], p.maskStride[3], row, p.queries, p.keys, p.maskInPairs != 0);
 #pragma unroll
       for (int n = 0; n < kTile / 8; ++n) {

@@ -60,7 +60,13 @@ struct tf32 {};
 __device__ __forceinline__ unsigned bitsOf(float value) { return (unsigned)__float_as_int(value); }
 __device__ __forceinline__ unsigned roundedToTf32(unsigned bits) {
   unsigned result;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;"
+      : "=r"(result)
+      : "f"(__int_as_float((int)bits)));  // one instruction; the other is three
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__int_as_float((int)bits)));
+#endif
   return result;
 }
 __device__ __forceinline__ unsigned restOfTf32(unsigned bits, unsigned rounded) {
@@ -102,6 +108,10 @@ __device__ __forceinline__ void multiplyAdd<f32>(float (&c)[4], const unsigned (
   TENSOR_PRODUCT("m16n8k8", "tf32", c, leftRest, right0, right1);
   TENSOR_PRODUCT("m16n8k8", "tf32", c, left, restOfTf32(b0, right0), restOfTf32(b1, right1));
   TENSOR_PRODUCT("m16n8k8", "tf32", c, left, right0, right1);
+}
+// c += a b as for tf32, of operands that are rounded already.
+__device__ __forceinline__ void multiplyRounded(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  TENSOR_PRODUCT("m16n8k8", "tf32", c, a, b0, b1);
 }
 #undef TENSOR_PRODUCT
 

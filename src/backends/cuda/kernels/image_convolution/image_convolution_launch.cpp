@@ -1,12 +1,9 @@
 // Implicit-GEMM convolution of images of few channels, whose weights are packed for tensor cores.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
-#include "backends/cuda/driver/chip.h"
-#include "backends/cuda/kernels/common/window.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
-#include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
+#include "backends/cuda/kernels/image_convolution/image_places.h"
 #include "core/text.h"
 #include "runtime/packer.h"
 
@@ -55,31 +52,20 @@ class ImageInstance final : public runtime::KernelInstance {
     const ops::EvalContext context{{}, {}, shapes.symbols};
     const auto windows = ops::makeWindows(context, ops::spatialAttributes(op_.convolution, 2), y.dims, x.dims,
                                           {form_.rows, form_.columns});
-    p.height = int32Of(x.dims[2]);
-    p.width = int32Of(x.dims[3]);
+    setImage(p, x, windows[1], windows[2], form_.lead);
     p.rows = int32Of(placesOf(windows[1]));
     p.columns = int32Of(placesOf(windows[2]));
     p.outputs = int32Of(y.dims[1]);
-    p.top = int32Of(windows[1].before);
-    p.left = int32Of(windows[2].before + form_.lead);
-    const auto strides = stridesOf(x.dims, x.layout);
-    p.image = strides[0];
-    checkUser(strides[0] <= std::numeric_limits<uint32_t>::max(),
-              "image convolution: an image has {} elements; at most 2^32 are supported", strides[0]);
-    p.channel = int32Of(strides[1]);
-    p.line = int32Of(strides[2]);
     columnsBytes_ = static_cast<size_t>(2 * bits(x.dtype) / 8);
     even_ = x.dims[3] % 2 == 0;
     const int64_t pooled = (kImageTileColumns - form_.pool[1]) / kImagePoolStride + 1;  // columns of a strip
     const int64_t across =
         op_.pooling ? (y.dims[3] + pooled - 1) / pooled : (p.columns + kImageTileColumns - 1) / kImageTileColumns;
-    const int64_t down = (p.rows + kImageTileRows - 1) / kImageTileRows;
-    p.across = dividerBy(across);
-    p.down = dividerBy(down);
-    p.tiles = int32Of(y.dims[0] * across * down);
-    // As many tiles for each block; the fewer its sums, the more blocks fit.
-    const int64_t resident = (form_.parts == 8 ? 3 : form_.parts == 4 ? 4 : 6) * multiprocessors();
-    const int64_t turns = (p.tiles * form_.groups() + resident - 1) / resident;
+    // The fewer sums of a block, the more of them fit.
+    const int64_t turns = setTiles(p, y.dims[0], across, form_.groups(),
+                                   form_.parts == 8   ? 3
+                                   : form_.parts == 4 ? 4
+                                                      : 6);
     blocks_ = static_cast<unsigned>((p.tiles + turns - 1) / turns);
     if (!op_.pooling) return 0;
     const auto cells =

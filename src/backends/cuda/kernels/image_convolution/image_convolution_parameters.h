@@ -32,6 +32,7 @@ constexpr int kImagePoolStride = 2;
 constexpr int kImageTileRows = 8;  // places of y that a block computes
 constexpr int kImageTileColumns = 16;
 constexpr int kImageThreads = 128;   // warps of two rows of places
+constexpr int kFloatImageGroup = 2;  // parts of 8 channels of which a lane has neighbours
 constexpr int kImageGroupParts = 8;  // of 8 channels, of blocks that multiply as warpgroups
 
 }  // namespace tenon::backends::cuda

@@ -19,4 +19,15 @@ struct PointwiseParameters {
 };
 using PointwiseLaunch = PointwiseParameters<kMaxOperands + 1>;
 
+// Matrices one behind another, a rows of b elements, which become b rows of a elements.
+struct TurnedParameters {
+  void* y = nullptr;
+  const void* x = nullptr;
+  int64_t a = 0, b = 0;
+  Divider tilesA, tilesB;
+  int32_t xInPacks = 0, yInPacks = 0;  // of kTurnedPack elements
+};
+constexpr int kTurnedTile = 64;  // rows and columns of a block
+constexpr int kTurnedPack = 4;
+
 }  // namespace tenon::backends::cuda

@@ -27,9 +27,11 @@ class PointwiseTactic final : public compile::Tactic {
     std::vector<Candidate> result{compile::rowMajor(name(), problem)};
     const int rank = problem.outputs[0].dims.rank;
     if (rank == 4 || rank == 5) result.push_back(channelsLastCandidate(name(), problem));
-    constexpr int64_t kFewChannels = 4;  // images: a cast and the change of format in one kernel
+    // A cast and the change of format in one kernel, where cuda.turned_pointwise has no tiles.
+    constexpr int64_t kFewChannels = 7;
     if (rank == 4 && problem.inputs.size() == 1 && problem.outputs[0].dims[1] <= kFewChannels) {
       result.push_back({std::string(name()), "", {Layout::kLinear}, {Layout::kChannelsLast}});
+      result.push_back({std::string(name()), "", {Layout::kChannelsLast}, {Layout::kLinear}});
     }
     return result;
   }

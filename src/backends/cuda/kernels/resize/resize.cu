@@ -133,10 +133,10 @@ __device__ __forceinline__ Pair loadPair(const ResizeTap* from) {
 }
 struct PairTarget {
   i64 from, to;
-  unsigned inner;     // run or pack along the innermost axis
-  unsigned index[2];  // along the axes with taps that are not the innermost
+  unsigned inner;            // run or pack along the innermost axis
+  unsigned index[kTapAxes];  // along the axes with taps that are not the innermost
 
-  __device__ PairTarget(const ResizeParameters& p, unsigned index_) : from(0), to(0), index{0, 0} {
+  __device__ PairTarget(const ResizeParameters& p, unsigned index_) : from(0), to(0), index{0, 0, 0} {
     const int last = p.rank - 1;
     unsigned rest = index_ / p.divider[last];
     inner = index_ - rest * p.divider[last].divisor;
@@ -149,6 +149,7 @@ struct PairTarget {
       to += i * p.yStride[axis];
       if (p.tapAxis[axis] == 0) index[0] = i;
       if (p.tapAxis[axis] == 1) index[1] = i;
+      if (p.tapAxis[axis] == 2) index[2] = i;
     }
   }
 };
@@ -158,6 +159,48 @@ __device__ Pair pairAt(const ResizeParameters& p, int axis, unsigned index) {
   return pair;
 }
 __device__ float weighed(float weight, float value) { return weight != 0.f ? weight * value : 0.f; }
+
+// Nearest elements: what the axes with taps add to an element's place, all but the innermost axis.
+__device__ __forceinline__ i64 nearestPlace(const ResizeParameters& p, const PairTarget& target) {
+  const int own = p.tapAxis[p.rank - 1];
+  i64 place = target.from;
+#pragma unroll
+  for (int k = 0; k < kTapAxes; ++k) {
+    if (p.tapCount[k] > 0 && k != own) place += p.taps[k][target.index[k]].index * p.tapStride[k];
+  }
+  return place;
+}
+// In packs of an innermost axis that stays as it is.
+KERNEL(tenon_resize_nearest_packed, ResizeParameters) {
+  constexpr int kPack = 16 / sizeof(X);
+  if (globalIndex() >= p.threads) return;
+  const PairTarget target(p, (unsigned)globalIndex());
+  const i64 inner = (i64)target.inner * kPack;
+  const X* const x = (const X*)p.x + nearestPlace(p, target) + inner;
+  *(Pack<X, kPack>*)((X*)p.y + target.to + inner) = *(const Pack<X, kPack>*)x;
+}
+// Of an innermost axis with taps.
+KERNEL(tenon_resize_nearest_run, ResizeParameters) {
+  if (globalIndex() >= p.threads) return;
+  const PairTarget target(p, (unsigned)globalIndex());
+  const int last = p.rank - 1;
+  const int own = p.tapAxis[last];
+  const unsigned first = target.inner * kResizeRun;
+  const int run = min((int)(p.extent[last] - first), kResizeRun);
+  const X* const x = (const X*)p.x + nearestPlace(p, target);
+  Pack<X, kResizeRun> values;
+#pragma unroll
+  for (int j = 0; j < kResizeRun; ++j) values.e[j] = x[p.taps[own][first + (j < run ? j : 0)].index * p.tapStride[own]];
+  X* y = (X*)p.y + target.to + first * p.yStride[last];
+  if (p.wholeRuns) {
+    *(Pack<X, kResizeRun>*)y = values;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kResizeRun; ++j) {
+    if (j < run) y[j * p.yStride[last]] = values.e[j];
+  }
+}
 
 // The innermost axis has taps, and at most one other.
 KERNEL(tenon_resize_pairs_run, ResizeParameters) {

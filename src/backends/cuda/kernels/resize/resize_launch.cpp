@@ -98,20 +98,25 @@ class ResizeInstance final : public runtime::KernelInstance {
     threads_ = p.count / pack;
   }
 
-  // Two taps along at most two axes, and few enough threads: without branches.
+  // Nearest elements, or two taps along at most two axes, and few enough threads: without branches.
   void choosePairs(int64_t pack) {
     auto& p = parameters_;
     const auto last = static_cast<size_t>(p.rank - 1);
     const auto isPair = [](int32_t count) { return count == 0 || count == 2; };
     if (form_ == Form::kSingle || threads_ >= int64_t{1} << 31) return;
-    if (p.tapCount[2] != 0 || !isPair(p.tapCount[0]) || !isPair(p.tapCount[1])) return;
+    const bool nearest = op_.mode == ops::ResizeMode::kNearest;
+    if (!nearest && (p.tapCount[2] != 0 || !isPair(p.tapCount[0]) || !isPair(p.tapCount[1]))) return;
     for (size_t place = 0; place <= last; ++place) p.divider[place] = dividerBy(p.extent[place]);
     const bool packed = form_ == Form::kPacked;
     p.divider[last] = dividerBy(packed ? p.extent[last] / pack : (p.extent[last] + kResizeRun - 1) / kResizeRun);
     p.threads = threads_;
-    bool whole = p.yStride[last] == 1 && p.extent[last] % kResizeRun == 0;
+    bool whole = p.yStride[last] == 1 && p.extent[last] % kResizeRun == 0 && pack >= kResizeRun;
     for (size_t place = 0; place < last; ++place) whole = whole && p.yStride[place] % kResizeRun == 0;
     p.wholeRuns = whole ? 1 : 0;
+    if (nearest) {
+      function_ = module_.function(packed ? "tenon_resize_nearest_packed" : "tenon_resize_nearest_run");
+      return;
+    }
     function_ = module_.function(packed ? "tenon_resize_pairs_packed" : "tenon_resize_pairs_run");
     chooseLines(pack);
   }
