@@ -108,10 +108,7 @@ class Judge {
     for (const auto id : made) together += seconds(graph, graph.node(id));
     options_.log->verbose("{} ({} nodes): {:.3f} us separate, {:.3f} us fused", graph.node(made.back()).op.name(),
                           instead.size(), apart * 1e6, together * 1e6);
-    const auto* composite = graph.node(made[0]).op.as<ops::Composite>();
-    const bool normalizes = composite != nullptr && composite->parts.back().op.as<ops::Normalization>() != nullptr;
-    const double onGpu = made.size() > 1 ? kClearlyMoved : normalizes ? kClearlyNormalized : kClearly;
-    return together < (device_.isHost() ? kClearlyOnHost : onGpu) * apart;
+    return isClearlyFaster(graph, made, device_.isHost(), together, apart);
   }
 
   // Once for equal problems.
@@ -133,6 +130,14 @@ class Judge {
 };
 
 }  // namespace
+
+bool isClearlyFaster(const graph::Graph& graph, std::span<const graph::NodeId> made, bool onHost, double together,
+                     double apart) {
+  const auto* composite = graph.node(made[0]).op.as<ops::Composite>();
+  const bool normalizes = composite != nullptr && composite->parts.back().op.as<ops::Normalization>() != nullptr;
+  const double onGpu = made.size() > 1 ? kClearlyMoved : normalizes ? kClearlyNormalized : kClearly;
+  return together < (onHost ? kClearlyOnHost : onGpu) * apart;
+}
 
 std::shared_ptr<const void> joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device,
                                       OptionSource& source, const BuildOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "compile/assignment.h"
 
@@ -13,5 +14,10 @@ namespace tenon::compile {
 // or to OptionSource::abandon().
 std::shared_ptr<const void> joinNodes(graph::Graph& graph, const SymbolValues& symbols, const runtime::Device& device,
                                       OptionSource& source, const BuildOptions& options);
+
+// Whether nodes that a join made are so much faster than what they stand for that a network gains by them: seconds of
+// all together.
+bool isClearlyFaster(const graph::Graph& graph, std::span<const graph::NodeId> made, bool onHost, double together,
+                     double apart);
 
 }  // namespace tenon::compile

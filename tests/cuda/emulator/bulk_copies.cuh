@@ -222,7 +222,8 @@ inline void sendToBlock(float* to, int rank, float value, ByteBarrier* barrier) 
   storeToBlock(to, rank, Pack<float, 1>{{value}});
   emulatedThere(barrier, rank)->bytes -= (int)sizeof(float);
 }
-inline void sendToBlock(float* to, int rank, const Pack<float, 4>& value, ByteBarrier* barrier) {
+template <int kWidth>
+inline void sendToBlock(float* to, int rank, const Pack<float, kWidth>& value, ByteBarrier* barrier) {
   storeToBlock(to, rank, value);
   emulatedThere(barrier, rank)->bytes -= (int)sizeof(value);
 }

@@ -213,6 +213,9 @@ __device__ __forceinline__ void sendToBlock(float* to, int rank, float value, By
       "r"(sharedAddress(barrier)), "r"(rank), "f"(value)
       : "memory");
 }
+__device__ __forceinline__ void sendToBlock(float* to, int rank, const Pack<float, 1>& v, ByteBarrier* barrier) {
+  sendToBlock(to, rank, v.e[0], barrier);
+}
 __device__ __forceinline__ void sendToBlock(float* to, int rank, const Pack<float, 4>& v, ByteBarrier* barrier) {
   asm volatile(
       "{.reg .b32 there, counted; mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 counted, %1, %2;\n"
@@ -256,5 +259,6 @@ __device__ inline void waitForCluster() {}
 template <int kWidth>
 __device__ inline void storeToBlock(float*, int, const Pack<float, kWidth>&) {}
 __device__ inline void sendToBlock(float*, int, float, ByteBarrier*) {}
-__device__ inline void sendToBlock(float*, int, const Pack<float, 4>&, ByteBarrier*) {}
+template <int kWidth>
+__device__ inline void sendToBlock(float*, int, const Pack<float, kWidth>&, ByteBarrier*) {}
 #endif

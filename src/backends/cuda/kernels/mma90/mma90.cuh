@@ -69,7 +69,7 @@ struct Mma90 {
     int stages;        // that they make
     int tileOfColumns, firstRow, firstColumn, endColumn;
     int firstChannel;  // of windows
-    ByteBarrier *full, *empty, *numbered, *parted;
+    ByteBarrier *full, *empty, *numbered, *parted, *joined;
     unsigned char* ring;
     float *numbers, *received;
 
@@ -93,6 +93,7 @@ struct Mma90 {
       empty = full + kMma90MostStages;
       numbered = empty + kMma90MostStages;
       parted = numbered + 1;
+      joined = parted + kMma90MostStages;
       ring = memory + kMma90HeadBytes;
       numbers = (float*)(ring + p.ringBytes);
       received = numbers + kNumbers;
@@ -161,6 +162,7 @@ struct Mma90 {
       if (kInParts) openBarrier(at.parted + slot, 4 * kReaders);
     }
     if (Norm::kIsOn) openBarrier(at.numbered, 1);
+    if (kBlocks > 1) openBarrier(at.joined, 1);
     showBarriers();
     for (int stage = 0; stage < at.stages && stage < p.stages; ++stage) {
       arriveExpecting(at.full + stage, stageBytes(p, at));
@@ -172,6 +174,7 @@ struct Mma90 {
       copyPiece(at.numbers, p.norm.columns + at.tileOfColumns * kColumnGroups * kMma90ColumnNumbers, bytes,
                 at.numbered);
     }
+    if (kBlocks > 1) arriveExpecting(at.joined, kBlocks * ownUnits(at) * kWidth * (unsigned)sizeof(float));
     fetchMap(p.x);
     if (kMore != Mma90More::kNone) fetchMap(p.more);
     // The rest comes as far as the cache, which all rows read it from; one piece is less than 1 MiB.
@@ -288,15 +291,18 @@ struct Mma90 {
   __device__ __forceinline__ static int unitOf(const Place& at, int i) {
     return at.block * kShare + (int)threadIdx.x + i * kConsumers;
   }
+  __device__ __forceinline__ static int ownUnits(const Place& at) {
+    return max(min(kShare, kUnits - at.block * kShare), 0);
+  }
   __device__ __forceinline__ static bool isOwn(const Mma90Parameters& p, const Place& at, int i) {
-    const int units = min(kShare, kUnits - at.block * kShare);
-    return (int)threadIdx.x + i * kConsumers < units && isInside(p, at, unitOf(at, i));
+    return (int)threadIdx.x + i * kConsumers < ownUnits(at) && isInside(p, at, unitOf(at, i));
   }
   __device__ __forceinline__ static void load(const Mma90Parameters& p, const Place& at, int i, Inputs& inputs) {
     if (isOwn(p, at, i)) Finish::load(p, offsetOf(p, at, unitOf(at, i)), inputs);
   }
 
-  // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together.
+  // Each unit goes to the block that finishes it, in whose memory all blocks' values of it come together; what has come
+  // counts at a barrier, which costs less than one of all threads of the cluster.
   __device__ __forceinline__ static void send(const Place& at, const float* sums) {
 #pragma unroll 2
     for (int unit = threadIdx.x; unit < kUnits; unit += kConsumers) {
@@ -309,7 +315,7 @@ struct Mma90 {
         Some some;
 #pragma unroll
         for (int e = 0; e < kPack; ++e) some.e[e] = value[i + e];
-        storeToBlock(to + i * kShare, block, some);
+        sendToBlock(to + i * kShare, block, some, at.joined);
       }
     }
   }
@@ -333,8 +339,7 @@ struct Mma90 {
     const int unit = unitOf(at, i);
     const bool own = isOwn(p, at, i);
     if (!kMeasures && !own) return;
-    const int units = min(kShare, kUnits - at.block * kShare);
-    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= units) return;
+    if (kMeasures && i * kConsumers + (int)threadIdx.x / 32 * 32 >= ownUnits(at)) return;
     Pack<Y, kWidth> result;
     if (own) {
       float value[kWidth];
@@ -385,9 +390,7 @@ struct Mma90 {
     if (kBlocks > 1) {
       waitForCluster();  // the others are there
       send(at, sums);
-      syncWarp();
-      arriveAtCluster();
-      waitForCluster();
+      waitAt(at.joined, 0);
     }
     finish(p, at, sums, held, fixed);
   }
@@ -396,10 +399,7 @@ struct Mma90 {
   __device__ __forceinline__ static void attendJoin(const Place& at) {
     __syncthreads();
     __syncthreads();
-    if (kBlocks == 1) return;
-    waitForCluster();
-    arriveAtCluster();
-    waitForCluster();
+    if (kBlocks > 1) waitForCluster();
   }
 
   __device__ __forceinline__ static void run(const Mma90Parameters& p) {
