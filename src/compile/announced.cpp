@@ -5,9 +5,22 @@
 #include <utility>
 
 #include "compile/assignment.h"
+#include "compile/shared_code.h"
 #include "compile/tune/timing_cache.h"
+#include "core/error.h"
 
 namespace tenon::compile {
+namespace {
+
+void noteCode(Proposal& proposal) {
+  try {
+    proposal.code = proposal.tactic->codeHash(proposal.option.record);
+  } catch (const Unsupported&) {
+    // Whoever makes the code hears the reason.
+  }
+}
+
+}  // namespace
 
 size_t OptionSource::announce(std::span<const Asked> asked) {
   constexpr size_t kMostProblems = 48;
@@ -23,8 +36,12 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   {
     const auto running = stages_.run("tactics: candidates");
     inParallel(fresh.size(), [&](size_t i) {
-      fresh[i].second->proposals = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
+      auto& proposals = fresh[i].second->proposals;
+      proposals = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
+      if (!measures(*fresh[i].first->problem, proposals)) return;
+      for (auto& proposal : proposals.list) noteCode(proposal);
     });
+    leaveOut(fresh);
   }
   const auto running = stages_.run("tactics: machine code and library plans");
   using Wanted = std::vector<std::pair<const Problem*, Proposal*>>;
@@ -52,6 +69,17 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
   preparation_->wait(planned);
   options_.log->verbose("preparing {} candidates of {} problems", wanted, fresh.size());
   return seen;
+}
+
+// Above the usual level everything is measured.
+void OptionSource::leaveOut(std::span<const std::pair<const Asked*, Announced*>> fresh) {
+  constexpr int kUsualLevel = 3;
+  if (options_.optimizationLevel > kUsualLevel || options_.choosesElsewhere()) return;
+  std::vector<Proposals*> proposals;
+  for (const auto& [which, announced] : fresh) proposals.push_back(&announced->proposals);
+  const auto candidates = leaveOutUnshared(proposals, sharedCode_);
+  for (size_t i = 0; i < fresh.size(); ++i)
+    leftOut_[keyOf(*fresh[i].first->node, *fresh[i].first->problem)] = candidates[i];
 }
 
 void OptionSource::abandon() noexcept { preparation_->abandon(); }

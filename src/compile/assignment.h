@@ -139,6 +139,7 @@ class OptionSource {
   bool asksSelector(const graph::Node& node) const;
   std::vector<const Option*> selectedOf(const graph::Node& node, const Problem& problem,
                                         const std::vector<const Option*>& usable, bool measured) const;
+  void leaveOut(std::span<const std::pair<const Asked*, Announced*>> fresh);
   void trust(const Problem& problem, Proposals& proposals);
   void time(const Problem& problem, Proposals& proposals);
   std::set<std::string> glance(const Problem& problem, Proposals& proposals);
@@ -158,6 +159,8 @@ class OptionSource {
   std::map<std::string, std::vector<Option>> known_;
   std::map<std::string, Option> reformats_;
   std::map<std::string, std::map<std::string, std::string>> excluded_;  // by problem: candidates with the reason
+  std::map<std::string, std::set<std::string>> leftOut_;                // the same: candidates that no build measures
+  std::set<uint64_t> sharedCode_;                                       // that problems announced so far need
   std::set<std::string> fresh_;                                         // keys of candidates that this build measured
   bool again_ = false;
   bool timesSingles_ = false;

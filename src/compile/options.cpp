@@ -98,8 +98,11 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
     proposals = propose(node, problem, device_, options_);
   }
   const auto& excluded = excluded_[keyOf(node, problem)];
-  std::erase_if(proposals.list,
-                [&](const Proposal& proposal) { return excluded.contains(proposal.option.candidate.text()); });
+  const auto& leftOut = leftOut_[keyOf(node, problem)];
+  std::erase_if(proposals.list, [&](const Proposal& proposal) {
+    const auto text = proposal.option.candidate.text();
+    return excluded.contains(text) || leftOut.contains(text);
+  });
   for (const auto& [candidate, reason] : excluded) proposals.refusals += fmt::format("\n  {}: {}", candidate, reason);
   const bool isPlugin = problem.op.as<ops::Plugin>() != nullptr;  // which may take nothing but blocks
   if (!blocks && !isPlugin)
@@ -194,6 +197,7 @@ bool OptionSource::exclude(const graph::Node& node, const Problem& problem, cons
   options_.log->verbose("node '{}': {} {}; another candidate is chosen", node.name, candidate.text(), reason);
   known_.erase(key);
   known_.erase(key + "|blocks");
+  leftOut_.erase(key);  // one of them may be what takes all shapes
   return true;
 }
 

@@ -18,6 +18,7 @@ struct Proposal {
   std::string key;              // in timing caches
   std::string failure;          // why its machine code could not be made
   bool remembered = true;       // in timing caches; plugins without an identity there are timed in each build
+  uint64_t code = 0;            // Tactic::codeHash(), where announced
   std::string complaint{};      // why it did not run when it was measured
   bool knowsWorkspace = false;  // the option's workspace is what its kernel asked for
 };

@@ -89,6 +89,9 @@ class Tactic {
   virtual std::vector<std::byte> nativeCode(const Problem&, const Candidate&, const plan::KernelRecord&) const {
     return {};
   }
+  // Equal where nativeCode() compiles the same code, for this problem or another one; 0: it compiles none, or whoever
+  // asks must not count on it.
+  virtual uint64_t codeHash(const plan::KernelRecord&) const { return 0; }
   // Used where nothing is measured (optimization level 0, ties): lower is tried first.
   virtual int rank(const Problem& problem, const Candidate& candidate) const = 0;
   bool isLastResort(const Problem& problem, const Candidate& candidate) const {

@@ -3,8 +3,20 @@
 
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
+#include "core/fields.h"
 
 namespace tenon::backends::cuda {
+namespace {
+
+std::string sourceOf(const plan::KernelRecord& record) {
+  for (const auto& row : kernelTable()) {
+    if (row.name == record.name && row.version == record.version && row.code != nullptr)
+      return row.code(record).source();
+  }
+  throw InternalError("backend cuda has a tactic but no kernel '{}'", record.name);
+}
+
+}  // namespace
 
 compile::Support OwnTactic::supports(const compile::Problem& problem) const {
   if (const auto support = accepts(problem); !support) return support;
@@ -36,13 +48,10 @@ std::vector<std::byte> OwnTactic::nativeCode(const compile::Problem&, const comp
   return ownCode(record);
 }
 
+uint64_t OwnTactic::codeHash(const plan::KernelRecord& record) const { return hashBytes(sourceOf(record)); }
+
 std::vector<std::byte> ownCode(const plan::KernelRecord& record) {
-  for (const auto& row : kernelTable()) {
-    if (row.name == record.name && row.version == record.version && row.code != nullptr) {
-      return compile(row.code(record).source(), computeCapability());
-    }
-  }
-  throw InternalError("backend cuda has a tactic but no kernel '{}'", record.name);
+  return compile(sourceOf(record), computeCapability());
 }
 
 }  // namespace tenon::backends::cuda

@@ -26,6 +26,7 @@ class OwnTactic : public compile::Tactic {
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override;
   std::vector<std::byte> nativeCode(const compile::Problem&, const compile::Candidate&,
                                     const plan::KernelRecord& record) const override;
+  uint64_t codeHash(const plan::KernelRecord& record) const override;
   int rank(const compile::Problem&, const compile::Candidate& candidate) const override {
     return rank_ + (candidate.outputs.empty() || candidate.outputs[0] == Layout::kLinear ? 0 : 1);
   }

@@ -75,6 +75,17 @@ std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90W
   constexpr size_t kMany = 4, kMostBeside = 4, kMoreThanUsual = 32;
   if (persistent.size() >= kMany && result.size() > kMostBeside && problem.more <= kMoreThanUsual)
     result.resize(kMostBeside);
+  // Those that differ in more than their stages and steps in front of their likes: the first few are always measured.
+  std::vector<Mma90Shape> likes;
+  std::erase_if(result, [&, kept = std::vector<Mma90Shape>()](const Mma90Shape& shape) mutable {
+    const bool isLike = std::any_of(kept.begin(), kept.end(), [&](const Mma90Shape& other) {
+      return other.rows == shape.rows && other.columnGroups == shape.columnGroups &&
+             other.innerGroups == shape.innerGroups && other.parts == shape.parts;
+    });
+    (isLike ? likes : kept).push_back(shape);
+    return isLike;
+  });
+  result.insert(result.end(), likes.begin(), likes.end());
   // First: who looks at few takes them from all over the list, and the first always.
   result.insert(result.begin(), persistent.begin(), persistent.end());
   return result;
