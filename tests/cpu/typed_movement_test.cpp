@@ -79,6 +79,14 @@ TEST(TableCopy, SlicesBeyondBounds) {
       check(Dims{1, 1, 3}, Dims{2, 3, 40}, "start=[0,-1,-20]");
       check(Dims{2, 6, 7}, Dims{2, 6, 9}, "start=[0,5,9] stride=[1,-1,-2]");
       check(Dims{2, 6, 7}, Dims{0, 6, 9}, "start=[0,0,-1]");
+      // What repeats itself along several axes; short rows, which end where the input does; a line of a job of its own.
+      check(Dims{3, 2, 4, 13}, Dims{7, 6, 8, 39}, "start=[0,0,0,0]");
+      check(Dims{3, 2, 4, 3}, Dims{5, 4, 6, 5}, "start=[-1,-1,-1,-1]");
+      check(Dims{2, 3, 3, 2}, Dims{4, 3, 9, 2}, "start=[-1,0,-3,0]");
+      check(Dims{1, 5}, Dims{3, 15}, "start=[0,-4]");
+      check(Dims{5, 3}, Dims{5, 9}, "start=[0,-3]");
+      check(Dims{2, 300, 21}, Dims{3, 1300, 63}, "start=[-1,-300,-21]");
+      check(Dims{2, 90, 600}, Dims{2, 270, 900}, "start=[0,-90,0]");
     }
   }
 }

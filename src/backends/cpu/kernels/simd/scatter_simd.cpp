@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/scatter_simd.h"
@@ -52,6 +53,11 @@ template <ReduceOp kOp, typename T>
 void row(void* vto, const void* vfrom, size_t count) {
   T* HWY_RESTRICT to = static_cast<T*>(vto);
   const T* HWY_RESTRICT from = static_cast<const T*>(vfrom);
+  if constexpr (std::is_integral_v<T> && kOp != ReduceOp::kSum && kOp != ReduceOp::kProd) {  // one vector instruction
+    for (size_t i = 0; i < count; ++i)
+      to[i] = kOp == ReduceOp::kMax ? std::max(to[i], from[i]) : std::min(to[i], from[i]);
+    return;
+  }
   for (size_t i = 0; i < count; ++i) to[i] = combined<kOp>(to[i], from[i]);
 }
 
