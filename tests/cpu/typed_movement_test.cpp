@@ -209,5 +209,21 @@ TEST(TopK, EveryTypeAxisAndDirection) {
   }
 }
 
+// Most of a long line, whose integers are equal, near each other, or as far apart as they can be.
+TEST(TopK, MostOfIntegersOfEveryRange) {
+  for (const int64_t range : {int64_t{1}, int64_t{3}, int64_t{1} << 20, int64_t{1} << 32, (int64_t{1} << 32) + 1}) {
+    for (const char* largest : {"true", "false"}) {
+      for (const int64_t k : {1000, 100}) {
+        HostTensor x(DataType::kI64, {1000});
+        for (int64_t i = 0; i < 1000; ++i)
+          x.view().storeInt(i, -(int64_t{1} << 40) + (i == 7 ? range - 1 : i * 7919 % range));
+        const auto line = fmt::format(
+            "  %y : i64[{0}], %z : i64[{0}] = topk{{largest={1} k={0} axis=0 indexType=i64}}(%a) \"t\"\n", k, largest);
+        expectKernelMatches(line, listOf(std::move(x)), "topk", "cpu.topk", 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test
