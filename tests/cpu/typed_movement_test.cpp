@@ -141,6 +141,11 @@ TEST(GatherElements, EveryModeAndType) {
       check(Dims{4, 5, 31}, Dims{3, 9, 30}, {5}, Dims{3, 9, 30}, "mode=element axis=1");
       check(Dims{4, 5, 31}, Dims{4, 5, 7}, {31}, Dims{4, 5, 7}, "mode=element axis=-1");
       check(Dims{4, 5, 31}, Dims{0, 5, 7}, {31}, Dims{0, 5, 7}, "mode=element axis=2");
+      check(Dims{3, 4, 5, 6}, Dims{2, 7, 5, 6}, {4}, Dims{2, 7, 5, 6}, "mode=element axis=1");
+      check(Dims{3, 4, 5, 6}, Dims{3, 4, 9, 6}, {5}, Dims{3, 4, 9, 6}, "mode=element axis=2");
+      check(Dims{3, 4, 5, 6}, Dims{3, 3, 9, 4}, {5}, Dims{3, 3, 9, 4}, "mode=element axis=2");
+      check(Dims{9, 4, 600, 3}, Dims{8, 4, 600, 2}, {3}, Dims{8, 4, 600, 2}, "mode=element axis=3");
+      check(Dims{3, 30, 700}, Dims{5, 30, 700}, {3}, Dims{5, 30, 700}, "mode=element axis=0");
       check(Dims{4, 5, 31}, Dims{700, 2}, {4, 5}, Dims{700, 31}, "mode=nd");
       check(Dims{4, 5, 3}, Dims{4, 6, 2}, {5, 3}, Dims{4, 6}, "mode=nd batchDims=1");
       check(Dims{4, 5, 3}, Dims{4, 6}, {5}, Dims{4, 6, 3}, "axis=1 batchDims=1");
