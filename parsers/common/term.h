@@ -26,6 +26,10 @@ class Term {
 
   Term number(double number) const { return {*writer_, writer_->scalar(type(), number)}; }
   Term cast(DataType type) const { return {*writer_, writer_->cast(value_, type)}; }
+  // Halves as f32: what is squared or summed may leave the range of their type.
+  Term widened() const {
+    return type() == DataType::kHALF || type() == DataType::kBF16 ? cast(DataType::kFLOAT) : *this;
+  }
   Term unary(nvinfer1::UnaryOperation operation) const { return {*writer_, writer_->unary(value_, operation)}; }
   Term binary(const Term& other, nvinfer1::ElementWiseOperation operation) const {
     return {*writer_, writer_->binary(value_, other.value_, operation)};

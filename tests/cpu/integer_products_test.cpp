@@ -59,6 +59,14 @@ TEST(IntegerProducts, Matrices) {
   }
 }
 
+// Sums of lines behind each other, of one axis or of two.
+TEST(IntegerProducts, Lines) {
+  for (const int64_t depth : {1, 2, 3, 4, 5, 8, 13, 16, 33}) {
+    check({57, depth}, {57, depth}, {57}, 1);
+    check({5, 3, 7, depth}, {5, 1, 7, depth}, {5, 3, 7}, 3);
+  }
+}
+
 // A row by many columns; batches of either operand or both; rows and columns with batches in between; columns in front
 // of rows.
 TEST(IntegerProducts, Forms) {

@@ -79,6 +79,14 @@ TEST(TableCopy, SlicesBeyondBounds) {
       check(Dims{1, 1, 3}, Dims{2, 3, 40}, "start=[0,-1,-20]");
       check(Dims{2, 6, 7}, Dims{2, 6, 9}, "start=[0,5,9] stride=[1,-1,-2]");
       check(Dims{2, 6, 7}, Dims{0, 6, 9}, "start=[0,0,-1]");
+      // What repeats itself along several axes; short rows, which end where the input does; a line of a job of its own.
+      check(Dims{3, 2, 4, 13}, Dims{7, 6, 8, 39}, "start=[0,0,0,0]");
+      check(Dims{3, 2, 4, 3}, Dims{5, 4, 6, 5}, "start=[-1,-1,-1,-1]");
+      check(Dims{2, 3, 3, 2}, Dims{4, 3, 9, 2}, "start=[-1,0,-3,0]");
+      check(Dims{1, 5}, Dims{3, 15}, "start=[0,-4]");
+      check(Dims{5, 3}, Dims{5, 9}, "start=[0,-3]");
+      check(Dims{2, 300, 21}, Dims{3, 1300, 63}, "start=[-1,-300,-21]");
+      check(Dims{2, 90, 600}, Dims{2, 270, 900}, "start=[0,-90,0]");
     }
   }
 }
@@ -133,6 +141,11 @@ TEST(GatherElements, EveryModeAndType) {
       check(Dims{4, 5, 31}, Dims{3, 9, 30}, {5}, Dims{3, 9, 30}, "mode=element axis=1");
       check(Dims{4, 5, 31}, Dims{4, 5, 7}, {31}, Dims{4, 5, 7}, "mode=element axis=-1");
       check(Dims{4, 5, 31}, Dims{0, 5, 7}, {31}, Dims{0, 5, 7}, "mode=element axis=2");
+      check(Dims{3, 4, 5, 6}, Dims{2, 7, 5, 6}, {4}, Dims{2, 7, 5, 6}, "mode=element axis=1");
+      check(Dims{3, 4, 5, 6}, Dims{3, 4, 9, 6}, {5}, Dims{3, 4, 9, 6}, "mode=element axis=2");
+      check(Dims{3, 4, 5, 6}, Dims{3, 3, 9, 4}, {5}, Dims{3, 3, 9, 4}, "mode=element axis=2");
+      check(Dims{9, 4, 600, 3}, Dims{8, 4, 600, 2}, {3}, Dims{8, 4, 600, 2}, "mode=element axis=3");
+      check(Dims{3, 30, 700}, Dims{5, 30, 700}, {3}, Dims{5, 30, 700}, "mode=element axis=0");
       check(Dims{4, 5, 31}, Dims{700, 2}, {4, 5}, Dims{700, 31}, "mode=nd");
       check(Dims{4, 5, 3}, Dims{4, 6, 2}, {5, 3}, Dims{4, 6}, "mode=nd batchDims=1");
       check(Dims{4, 5, 3}, Dims{4, 6}, {5}, Dims{4, 6, 3}, "axis=1 batchDims=1");
@@ -196,6 +209,22 @@ TEST(TopK, EveryTypeAxisAndDirection) {
             if (HasFailure()) return;
           }
         }
+      }
+    }
+  }
+}
+
+// Most of a long line, whose integers are equal, near each other, or as far apart as they can be.
+TEST(TopK, MostOfIntegersOfEveryRange) {
+  for (const int64_t range : {int64_t{1}, int64_t{3}, int64_t{1} << 20, int64_t{1} << 32, (int64_t{1} << 32) + 1}) {
+    for (const char* largest : {"true", "false"}) {
+      for (const int64_t k : {1000, 100}) {
+        HostTensor x(DataType::kI64, {1000});
+        for (int64_t i = 0; i < 1000; ++i)
+          x.view().storeInt(i, -(int64_t{1} << 40) + (i == 7 ? range - 1 : i * 7919 % range));
+        const auto line = fmt::format(
+            "  %y : i64[{0}], %z : i64[{0}] = topk{{largest={1} k={0} axis=0 indexType=i64}}(%a) \"t\"\n", k, largest);
+        expectKernelMatches(line, listOf(std::move(x)), "topk", "cpu.topk", 0);
       }
     }
   }

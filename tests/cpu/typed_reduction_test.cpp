@@ -147,5 +147,30 @@ TEST(TypedSoftmax, NanAndInfinities) {
   }
 }
 
+// Columns whose rows lie behind each other are computed several rows at once; an operand may stand still.
+TEST(PointwiseReduce, ColumnsOfRowsBehindEachOther) {
+  struct Case {
+    Dims in, out;
+    const char* axes;
+  };
+  const std::vector<Case> cases{{{5, 49, 64}, {5, 64}, "[1]"},     {{700, 70}, {70}, "[0]"},
+                                {{3, 7, 6, 80}, {3, 80}, "[1,2]"}, {{9, 3, 6, 80}, {3, 80}, "[0,2]"},
+                                {{2, 3, 255}, {2, 255}, "[1]"},    {{2, 1, 100}, {2, 100}, "[1]"},
+                                {{2, 0, 100}, {2, 100}, "[1]"}};
+  for (const auto& [in, out, axes] : cases) {
+    for (const char* op : {"sum", "avg"}) {
+      if (in.count() == 0 && op[0] == 'a') continue;  // the mean of nothing
+      for (const auto& other : {Dims{}, in}) {
+        const auto line =
+            fmt::format("  %y : f32{} = pointwise_reduce{{expr=\"sub(x0,x1);abs(t0)\" op={} axes={}}}(%a, %b) \"r\"\n",
+                        shapeText(out), op, axes);
+        expectKernelMatches(
+            line, listOf(variedTensor(DataType::kF32, in, 1, false), variedTensor(DataType::kF32, other, 2, false)),
+            "pointwise_reduce", "cpu.pointwise_reduce", 1e-5);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

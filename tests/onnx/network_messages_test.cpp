@@ -58,7 +58,7 @@ TEST(Messages, BlocksThatDoNotDivide) {
       {"SpaceToDepth", {1, 2, 4}, {{"blocksize", {2}}}, {}, "expected rank 4"},
       {"SpaceToDepth", {1, 2, 4, 4}, {{"blocksize", {0}}}, {}, "blocksize = 0; expected 1 to 2147483647"},
       {"DepthToSpace", {1, 6, 4, 4}, {{"blocksize", {2}}}, {}, "the 6 channels of input [1,6,4,4] do not divide by 4"},
-      {"DepthToSpace", {1, -1, 4, 4}, {{"blocksize", {2}}}, {}, "a static channel count"},
+      {"DepthToSpace", {1, -1, 4}, {{"blocksize", {2}}}, {}, "expected rank 4"},
       {"DepthToSpace", {1, 8, 4, 4}, {{"blocksize", {-2}}}, {}, "blocksize = -2; expected 1"},
       {"DepthToSpace", {1, 8, 4, 4}, {{"blocksize", {int64_t{1} << 32}}}, {}, "blocksize = 4294967296; expected 1"},
   });

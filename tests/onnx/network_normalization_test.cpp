@@ -35,5 +35,21 @@ TEST(GroupNormalization, OverTheChannelsOfAGroup) {
   }
 }
 
+// 3000 halves of 30: they are 90000 in all and their squares 2700000, which no half holds.
+TEST(Halves, SumsBeyondTheirRange) {
+  const auto run = [](const char* type) {
+    ModelMaker maker(13);
+    maker.input("x", {3000});
+    ModelMaker::set(maker.node("Cast", {"x"}, {"half"}), "to", int64_t{10});
+    maker.node(type, {"half"}, {"made"});
+    ModelMaker::set(maker.node("Cast", {"made"}, {"y"}), "to", int64_t{1});
+    maker.output("y");
+    return runModel(maker, {Reals(3000, 30)}).at(0);
+  };
+  EXPECT_NEAR(run("ReduceL2").at(0), 1643.17, 1);
+  for (const float y : run("LpNormalization")) EXPECT_NEAR(y, 0.0182574, 2e-5);
+  EXPECT_NEAR(run("ReduceLogSum").at(0), 11.4076, 8e-3);
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

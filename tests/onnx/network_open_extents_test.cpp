@@ -142,6 +142,51 @@ TEST(OpenExtents, ConcatenationsWithoutElements) {
 }
 
 // Where bounds cross, everything is the upper one, however they are given.
+TEST(OpenExtents, HardmaxAlongAnOpenAxis) {
+  for (const int64_t axis : {0, 1, 2}) {
+    ModelMaker maker(17);
+    maker.input("x", {-1, -1, -1});
+    ModelMaker::set(maker.node("Hardmax", {"x"}, {"y"}), "axis", axis);
+    maker.output("y");
+    Reals x = counted(24);
+    x[5] = 100;
+    x[6] = 100;  // of two equal ones the first
+    x[9] = 100;
+    const auto y = runAt(maker, {{{2, 3, 4}, x}});
+    ASSERT_EQ(y.size(), 1U);
+    ASSERT_EQ(y[0].first, (Dimensions{2, 3, 4}));
+    const int64_t strides[] = {12, 4, 1}, extents[] = {2, 3, 4};
+    for (int64_t i = 0; i < 24; ++i) {
+      const int64_t step = strides[axis], place = i / step % extents[axis], first = i - place * step;
+      int64_t best = 0;
+      for (int64_t k = 1; k < extents[axis]; ++k) {
+        const auto at = [&](int64_t n) { return x[static_cast<size_t>(first + n * step)]; };
+        if (at(k) > at(best)) best = k;
+      }
+      EXPECT_EQ(y[0].second[static_cast<size_t>(i)], place == best ? 1.F : 0.F) << axis << ' ' << i;
+    }
+  }
+}
+
+TEST(OpenExtents, ChannelsThatBecomeSpace) {
+  for (const char* mode : {"DCR", "CRD"}) {
+    std::vector<std::vector<float>> results;
+    for (const int64_t channels : {-1, 8}) {
+      ModelMaker maker(17);
+      maker.input("x", {-1, channels, -1, 3});
+      auto& node = maker.node("DepthToSpace", {"x"}, {"y"});
+      ModelMaker::set(node, "blocksize", int64_t{2});
+      ModelMaker::set(node, "mode", mode);
+      maker.output("y");
+      const auto y = runAt(maker, {{{1, 8, 2, 3}, counted(48)}});
+      ASSERT_EQ(y.size(), 1U);
+      EXPECT_EQ(y[0].first, (Dimensions{1, 2, 4, 6}));
+      results.push_back(y[0].second);
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
 TEST(OpenExtents, BoundsThatCross) {
   for (const int form : {0, 1, 2}) {
     ModelMaker maker(form == 0 ? 10 : 13);

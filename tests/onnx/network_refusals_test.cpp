@@ -212,9 +212,6 @@ TEST(Refusals, Selections) {
   expectRefused("boxes of rank 2 and scores of rank 3; expected 3 and 3", [](ModelMaker& m) {
     node(m, "NonMaxSuppression", {{3, 4}, {1, 1, 3}});
   });
-  expectRefused("the extent of the axis is not known while parsing", [](ModelMaker& m) {
-    node(m, "Hardmax", {{2, -1}});
-  });
   expectRefused("input of rank 1; expected rows of features",
                 [](ModelMaker& m) { node(m, "TreeEnsemble", {{4}}, "ai.onnx.ml"); });
 }

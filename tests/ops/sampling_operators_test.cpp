@@ -173,6 +173,21 @@ TEST(ScatterReduce, AgreesWithItsDefinition) {
   }
 }
 
+TEST(ScatterReduce, IntegersWrapInTheirType) {
+  const auto combined = [](ReduceOp op, DataType type, double a, std::vector<double> updates) {
+    const Dims some{static_cast<int64_t>(updates.size())};
+    const std::vector<double> places(updates.size(), 0);
+    return numbers(run(ScatterReduce{op, 0}, list(tensor({1}, {a}, type), tensor(some, places, DataType::kI64),
+                                                  tensor(some, std::move(updates), type)))[0])[0];
+  };
+  EXPECT_EQ(combined(ReduceOp::kSum, DataType::kU8, 250, {10}), 4);
+  EXPECT_EQ(combined(ReduceOp::kSum, DataType::kI8, 100, {100, 100}), 44);
+  EXPECT_EQ(combined(ReduceOp::kProd, DataType::kU8, 16, {17, 3}), 48);
+  EXPECT_EQ(combined(ReduceOp::kProd, DataType::kI8, -128, {-1}), -128);
+  EXPECT_EQ(combined(ReduceOp::kSum, DataType::kI32, 2147483647, {1}), -2147483648.0);
+  EXPECT_EQ(combined(ReduceOp::kProd, DataType::kI32, 65536, {65537}), 65536);
+}
+
 TEST(ScatterReduce, Errors) {
   EXPECT_THROW(run(ScatterReduce{}, list(tensor({2}, {1, 2}), tensor({1}, {2}, DataType::kI64), tensor({1}, {1}))),
                UserError);

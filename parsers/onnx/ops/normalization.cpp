@@ -193,14 +193,15 @@ ParsedValues importMeanVarianceNormalization(OnnxNode& node) {
   for (const int64_t axis : list) {
     axes |= 1u << static_cast<uint32_t>(normalizeAxis(axis, node.rank(0)));
   }
-  const ParsedValue mean = writer.reduce(node.input(0), ReduceOperation::kAVG, axes, true);
-  const ParsedValue centered = writer.binary(node.input(0), mean, ElementWiseOperation::kSUB);
+  const ParsedValue x = node.term(0).widened().value();
+  const ParsedValue mean = writer.reduce(x, ReduceOperation::kAVG, axes, true);
+  const ParsedValue centered = writer.binary(x, mean, ElementWiseOperation::kSUB);
   const ParsedValue square = writer.binary(centered, centered, ElementWiseOperation::kPROD);
   const ParsedValue deviation =
       writer.unary(writer.reduce(square, ReduceOperation::kAVG, axes, true), UnaryOperation::kSQRT);
   const ParsedValue divisor =
-      writer.binary(deviation, writer.scalar(node.dataType(0), 1e-9), ElementWiseOperation::kSUM);
-  return {writer.binary(centered, divisor, ElementWiseOperation::kDIV)};
+      writer.binary(deviation, writer.scalar(writer.typeOf(x), 1e-9), ElementWiseOperation::kSUM);
+  return {writer.cast(writer.binary(centered, divisor, ElementWiseOperation::kDIV), node.dataType(0))};
 }
 
 ParsedValues importLpNormalization(OnnxNode& node) {
@@ -210,13 +211,13 @@ ParsedValues importLpNormalization(OnnxNode& node) {
   if (power != 1 && power != 2) {
     fail(FaultKind::kUnsupportedAttribute, fmt::format("p = {}; expected 1 or 2", power));
   }
-  const ParsedValue raised = power == 1 ? writer.unary(node.input(0), UnaryOperation::kABS)
-                                        : writer.binary(node.input(0), node.input(0), ElementWiseOperation::kPROD);
+  const Term x = node.term(0).widened();
+  const ParsedValue raised = power == 1 ? writer.unary(x.value(), UnaryOperation::kABS) : (x * x).value();
   const ParsedValue sum = writer.reduce(raised, ReduceOperation::kSUM, axes, true);
   const ParsedValue norm = power == 1 ? sum : writer.unary(sum, UnaryOperation::kSQRT);
   // What has no length stays zero.
   const Term length(writer, norm);
-  return {node.term(0) / where(equal(length, length.number(0)), length.number(1), length)};
+  return {(x / where(equal(length, length.number(0)), length.number(1), length)).cast(node.dataType(0))};
 }
 
 ParsedValues importLrn(OnnxNode& node) {

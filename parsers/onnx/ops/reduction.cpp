@@ -38,6 +38,9 @@ Axes readAxes(OnnxNode& node) {
   return axes;
 }
 
+ParsedValue widened(OnnxNode& node) { return node.term(0).widened().value(); }
+ParsedValue narrowed(OnnxNode& node, const ParsedValue& value) { return node.writer().cast(value, node.dataType(0)); }
+
 ParsedValue reduced(OnnxNode& node, const ParsedValue& value, ReduceOperation operation, const Axes& axes, bool keep) {
   return axes.mask == 0 ? value : node.writer().reduce(value, operation, axes.mask, keep);
 }
@@ -61,29 +64,33 @@ ParsedValues importReduceL1(OnnxNode& node) {
 
 ParsedValue sumOfSquares(OnnxNode& node) {
   const Axes axes = readAxes(node);
-  const ParsedValue square = node.writer().binary(node.input(0), node.input(0), ElementWiseOperation::kPROD);
+  const ParsedValue x = widened(node);
+  const ParsedValue square = node.writer().binary(x, x, ElementWiseOperation::kPROD);
   return reduced(node, square, ReduceOperation::kSUM, axes, axes.keep);
 }
 
-ParsedValues importReduceSumSquare(OnnxNode& node) { return {sumOfSquares(node)}; }
+ParsedValues importReduceSumSquare(OnnxNode& node) { return {narrowed(node, sumOfSquares(node))}; }
 
-ParsedValues importReduceL2(OnnxNode& node) { return {node.writer().unary(sumOfSquares(node), UnaryOperation::kSQRT)}; }
+ParsedValues importReduceL2(OnnxNode& node) {
+  return {narrowed(node, node.writer().unary(sumOfSquares(node), UnaryOperation::kSQRT))};
+}
 
 ParsedValues importReduceLogSum(OnnxNode& node) {
   const Axes axes = readAxes(node);
-  return {
-      node.writer().unary(reduced(node, node.input(0), ReduceOperation::kSUM, axes, axes.keep), UnaryOperation::kLOG)};
+  const ParsedValue sum = reduced(node, widened(node), ReduceOperation::kSUM, axes, axes.keep);
+  return {narrowed(node, node.writer().unary(sum, UnaryOperation::kLOG))};
 }
 
 // log(sum(exp(x))) = m + log(sum(exp(x - m))) with m the maximum, which cannot overflow.
 ParsedValues importReduceLogSumExp(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const Axes axes = readAxes(node);
-  const ParsedValue maximum = reduced(node, node.input(0), ReduceOperation::kMAX, axes, true);
-  const ParsedValue shifted = writer.binary(node.input(0), maximum, ElementWiseOperation::kSUB);
+  const ParsedValue x = widened(node);
+  const ParsedValue maximum = reduced(node, x, ReduceOperation::kMAX, axes, true);
+  const ParsedValue shifted = writer.binary(x, maximum, ElementWiseOperation::kSUB);
   const ParsedValue sum = reduced(node, writer.unary(shifted, UnaryOperation::kEXP), ReduceOperation::kSUM, axes, true);
   const ParsedValue result =
-      writer.binary(writer.unary(sum, UnaryOperation::kLOG), maximum, ElementWiseOperation::kSUM);
+      narrowed(node, writer.binary(writer.unary(sum, UnaryOperation::kLOG), maximum, ElementWiseOperation::kSUM));
   return {axes.keep ? result : writer.squeeze(result, axes.list)};
 }
 
@@ -107,15 +114,18 @@ ParsedValue logSoftmax(OnnxNode& node, const ParsedValue& value, int32_t axis) {
 ParsedValue hardmax(OnnxNode& node, const ParsedValue& value, int32_t axis) {
   NetworkWriter& writer = node.writer();
   const uint32_t mask = 1u << static_cast<uint32_t>(axis);
-  const int64_t extent = writer.shapeOf(value)[static_cast<size_t>(axis)];
-  if (extent < 0) {
-    fail(FaultKind::kUnsupportedDynamic, "the extent of the axis is not known while parsing");
-  }
+  const ParsedExtent extent = writer.dims(value)[static_cast<size_t>(axis)];
   auto& top = writer.added(writer.network().addTopK(writer.tensor(value), TopKOperation::kMAX, 1, mask), "addTopK");
-  const ParsedValue best = writer.squeeze(writer.output(top, 1), {axis});
   const DataType type = writer.typeOf(value);
+  if (!extent.known()) {
+    ParsedExtents along(writer.shapeOf(value).size(), ParsedExtent::of(1));
+    along[static_cast<size_t>(axis)] = extent;
+    const Term best(writer, writer.output(top, 1));
+    return equal(iota(writer, extent, best.type()).reshape(along), best).cast(type).value();
+  }
+  const ParsedValue best = writer.squeeze(writer.output(top, 1), {axis});
   const ParsedValue levels = writer.store().ofReals(type, {2}, {0.0, 1.0});
-  const ParsedValue depth = writer.store().ofInts(DataType::kINT32, {}, {extent});
+  const ParsedValue depth = writer.store().ofInts(DataType::kINT32, {}, {extent.value});
   auto* made = writer.network().addOneHot(writer.tensor(best), writer.tensor(levels), writer.tensor(depth), axis);
   return writer.output(writer.added(made, "addOneHot"));
 }
@@ -207,8 +217,10 @@ const OperatorImporter kRows[] = {
     {"LogSoftmax", 1, 12, importAlongMatrix<logSoftmax>,
      "addReduce, addUnary, addElementWise over the input as a matrix"},
     {"LogSoftmax", 13, kNewestOpset, importAlongAxis<logSoftmax>, "addReduce, addUnary, addElementWise"},
-    {"Hardmax", 1, 12, importAlongMatrix<hardmax>, "addTopK, addOneHot; extent of the axis static"},
-    {"Hardmax", 13, kNewestOpset, importAlongAxis<hardmax>, "addTopK, addOneHot; extent of the axis static"},
+    {"Hardmax", 1, 12, importAlongMatrix<hardmax>,
+     "addTopK, addOneHot; open extent of the axis: addFill, addElementWise"},
+    {"Hardmax", 13, kNewestOpset, importAlongAxis<hardmax>,
+     "addTopK, addOneHot; open extent of the axis: addFill, addElementWise"},
     {"ArgMax", 1, kNewestOpset, importArg<TopKOperation::kMAX>, "addTopK kMAX, addCast; select_last_index 1: addSlice"},
     {"ArgMin", 1, kNewestOpset, importArg<TopKOperation::kMIN>, "addTopK kMIN, addCast; select_last_index 1: addSlice"},
     {"TopK", 1, kNewestOpset, importTopK, "addTopK, addCast of the indices; results always sorted"},

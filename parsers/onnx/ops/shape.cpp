@@ -177,18 +177,17 @@ ParsedValues importDepthToSpace(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
   const ParsedExtents in = writer.dims(node.input(0));
   const int64_t block = blockSize(node);
-  if (in.size() != 4 || !in[1].known()) {
-    fail(FaultKind::kUnsupportedShape,
-         fmt::format("input {}; expected rank 4 and a static channel count", toString(node.shape(0))));
+  if (in.size() != 4) {
+    fail(FaultKind::kUnsupportedShape, fmt::format("input {}; expected rank 4", toString(node.shape(0))));
   }
-  if (in[1].value % (block * block) != 0) {
+  if (in[1].known() && in[1].value % (block * block) != 0) {
     fail(FaultKind::kInvalidNode,
          fmt::format("the {} channels of input {} do not divide by {}, the square of blocksize {}", in[1].value,
                      toString(node.shape(0)), block * block, block));
   }
   const std::string mode = node.text("mode", "DCR");
   const ParsedExtent side = ParsedExtent::of(block);
-  const ParsedExtent channels = ParsedExtent::of(in[1].value / (block * block));
+  const ParsedExtent channels = writer.combine(in[1], ParsedExtent::of(block * block), ElementWiseOperation::kDIV);
   const bool depthFirst = mode == "DCR";
   const ParsedValue split =
       writer.reshape(node.input(0), depthFirst ? ParsedExtents{in[0], side, side, channels, in[2], in[3]}
@@ -235,7 +234,7 @@ const OperatorImporter kRows[] = {
     {"Size", 1, kNewestOpset, importSize, "addShape, addElementWise where extents are dynamic"},
     {"Expand", 8, kNewestOpset, importExpand, "addSlice with stride 0"},
     {"Tile", 6, kNewestOpset, importTile, "addSlice kWRAP"},
-    {"DepthToSpace", 1, kNewestOpset, importDepthToSpace, "addShuffle; channel count static"},
+    {"DepthToSpace", 1, kNewestOpset, importDepthToSpace, "addShuffle"},
     {"SpaceToDepth", 1, kNewestOpset, importSpaceToDepth, "addShuffle"},
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/infer_util.h"
+#include "ops/scalar_program.h"
 #include "ops/strides.h"
 
 namespace tenon::ops {
@@ -95,7 +96,7 @@ void ScatterReduce::evaluate(const EvalContext& context) const {
   } else {
     combine<int64_t>(
         *this, context, [](const TensorView& from, int64_t i) { return from.loadInt(i); },
-        [&](int64_t i, int64_t value) { out.storeInt(i, value); });
+        [&](int64_t i, int64_t value) { out.storeInt(i, wrapped(value, out.dtype)); });
   }
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 // What a pick costs, as runJobs counts: a row costs its bytes.
 constexpr int64_t kPickWork = 12, kRowWork = 64;
+constexpr int64_t kPicks = 16384;  // of a job
 
 class GatherElementsInstance final : public runtime::KernelInstance {
  public:
@@ -28,7 +29,10 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     count_ = shapes.outputs[0].dims.count();
     if (count_ > 0 && op_.mode == ops::GatherMode::kElement && data_.count() == 0)
       throw Unsupported("cpu.gather_elements: no data");
-    if (op_.mode == ops::GatherMode::kElement && indices_.rank == 0) throw Unsupported("cpu.gather_elements: a scalar");
+    if (op_.mode == ops::GatherMode::kElement) {
+      if (indices_.rank == 0) throw Unsupported("cpu.gather_elements: a scalar");
+      joinAxes();
+    }
     return 0;
   }
 
@@ -50,27 +54,80 @@ class GatherElementsInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // Axes of which the inner one has all of the data's elements become one; the axis that indices count stays by itself.
+  void joinAxes() {
+    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + indices_.rank : op_.axis);
+    from_ = places_ = {};
+    for (int at = 0; at < indices_.rank; ++at) {
+      const int last = from_.rank - 1;
+      if (at > 0 && at != axis && at - 1 != axis && data_[at] == indices_[at]) {
+        from_[last] *= data_[at];
+        places_[last] *= indices_[at];
+        continue;
+      }
+      if (at == axis) axis_ = from_.rank;
+      from_.push(data_[at]);
+      places_.push(indices_[at]);
+    }
+  }
+
   void elements(const char* data, const void* indices, char* out, std::atomic<bool>& outside) const {
-    const int rank = indices_.rank;
-    const int axis = static_cast<int>(op_.axis < 0 ? op_.axis + rank : op_.axis);
-    const auto strides = data_.strides();
-    const int64_t axisStep = strides[static_cast<size_t>(axis)];
-    const int64_t width = indices_[rank - 1];
+    const int rank = places_.rank;
+    const auto strides = from_.strides();
+    const int64_t axisStep = strides[static_cast<size_t>(axis_)];
+    const int64_t width = places_[rank - 1];
     const int64_t indexBytes = bits(indexType_) / 8;
     const auto pick = pickFunctions(bytes_, indexType_);
-    runJobs(count_ / width, count_ * kPickWork, [&](int64_t row) {
-      int64_t from = 0;
+    constexpr int64_t kShort = 32;
+    if (width <= kShort && axis_ + 1 == rank && rank <= 2) return shortLines(pick, data, indices, out, outside);
+    if (width <= kShort && axis_ + 2 == rank && rank <= 3) return shortRows(pick, data, indices, out, outside);
+    const int64_t pieces = (width + kPicks - 1) / kPicks;
+    runJobs(count_ / width * pieces, count_ * kPickWork, [&](int64_t job) {
+      const int64_t row = job / pieces;
+      const int64_t first = job % pieces * kPicks;
+      int64_t from = axis_ == rank - 1 ? 0 : first;
       int64_t rest = row;
       for (int at = rank - 2; at >= 0; --at) {
-        if (at != axis) from += rest % indices_[at] * strides[static_cast<size_t>(at)];
-        rest /= indices_[at];
+        if (at != axis_) from += rest % places_[at] * strides[static_cast<size_t>(at)];
+        rest /= places_[at];
       }
       const char* const source = data + from * bytes_;
-      const char* const places = static_cast<const char*>(indices) + row * width * indexBytes;
-      char* const to = out + row * width * bytes_;
-      const auto count = static_cast<size_t>(width);
-      if (axis == rank - 1 ? pick.line(source, places, to, count, data_[axis])
-                           : pick.rows(source, places, to, count, axisStep, data_[axis]))
+      const char* const places = static_cast<const char*>(indices) + (row * width + first) * indexBytes;
+      char* const to = out + (row * width + first) * bytes_;
+      const auto count = static_cast<size_t>(std::min(kPicks, width - first));
+      if (axis_ == rank - 1 ? pick.line(source, places, to, count, from_[axis_])
+                            : pick.rows(source, places, to, count, axisStep, from_[axis_]))
+        outside.store(true, std::memory_order_relaxed);
+    });
+  }
+
+  // Lines behind each other, many of a job.
+  void shortLines(const PickFunctions& pick, const char* data, const void* indices, char* out,
+                  std::atomic<bool>& outside) const {
+    constexpr int64_t kTogether = 4096;
+    const int64_t width = places_[axis_];
+    const int64_t lines = count_ / width;
+    const int64_t together = std::max<int64_t>(1, kTogether / width);
+    runJobs((lines + together - 1) / together, count_ * kPickWork, [&](int64_t job) {
+      const int64_t first = job * together;
+      if (pick.shortLines(data + first * from_[axis_] * bytes_,
+                          static_cast<const char*>(indices) + first * width * (bits(indexType_) / 8),
+                          out + first * width * bytes_, static_cast<size_t>(width),
+                          static_cast<size_t>(std::min(together, lines - first)), from_[axis_]))
+        outside.store(true, std::memory_order_relaxed);
+    });
+  }
+  // Rows of elements that all read the same lines beside each other.
+  void shortRows(const PickFunctions& pick, const char* data, const void* indices, char* out,
+                 std::atomic<bool>& outside) const {
+    const int64_t step = from_.count(axis_ + 1, from_.rank);
+    const int64_t width = places_[axis_ + 1];
+    const int64_t each = places_[axis_] * width;
+    runJobs(count_ / each, count_ * kPickWork, [&](int64_t job) {
+      if (pick.shortRows(data + job * from_[axis_] * step * bytes_,
+                         static_cast<const char*>(indices) + job * each * (bits(indexType_) / 8),
+                         out + job * each * bytes_, static_cast<size_t>(width), static_cast<size_t>(places_[axis_]),
+                         step, from_[axis_]))
         outside.store(true, std::memory_order_relaxed);
     });
   }
@@ -128,7 +185,6 @@ class GatherElementsInstance final : public runtime::KernelInstance {
     const int64_t extent = data_[axis];
     const int64_t indexBytes = bits(indexType_) / 8;
     const auto pick = pickFunctions(bytes, indexType_);
-    constexpr int64_t kPicks = 16384;  // of a job
     const int64_t pieces = (picks + kPicks - 1) / kPicks;
     runJobs(data_.count(0, axis) * pieces, count_ * kPickWork, [&](int64_t job) {
       const int64_t row = job / pieces;
@@ -168,6 +224,8 @@ class GatherElementsInstance final : public runtime::KernelInstance {
 
   ops::Gather op_;
   Dims data_, indices_;
+  Dims from_, places_;  // of data and indices, with axes joined
+  int axis_ = 0;        // of these
   DataType indexType_ = DataType::kI32;
   int64_t bytes_ = 4;
   int64_t count_ = 0;

@@ -19,7 +19,7 @@ class IntegerProductsInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
     functions_ = integerProducts(y.dtype);
-    if (functions_.line == nullptr || shapes.inputs.size() != 2)
+    if (functions_.lines == nullptr || shapes.inputs.size() != 2)
       throw Unsupported("cpu.integer_products: {} inputs, a result of {}", shapes.inputs.size(), name(y.dtype));
     bytes_ = bits(y.dtype) / 8;
     loops_ = PointwiseReduceLoops(op_, shapes.inputs, y);
@@ -73,12 +73,7 @@ class IntegerProductsInstance final : public runtime::KernelInstance {
   void add(ProductOperand a, ProductOperand b, int64_t count, int64_t* sums) const {
     const auto depth = static_cast<size_t>(loops_.reduced.inner());
     if (byColumns_) return functions_.columns(a, b, depth, static_cast<size_t>(count), sums);
-    for (int64_t j = 0; j < count; ++j) {
-      sums[j] =
-          static_cast<int64_t>(static_cast<uint64_t>(sums[j]) + static_cast<uint64_t>(functions_.line(a, b, depth)));
-      a.at = static_cast<const char*>(a.at) + a.column * bytes_;
-      b.at = static_cast<const char*>(b.at) + b.column * bytes_;
-    }
+    functions_.lines(a, b, depth, static_cast<size_t>(count), sums);
   }
 
   // Whether the innermost axis is the columns of one operand, and the sum has one axis; the rows of the other one, if

@@ -222,6 +222,11 @@ class SliceInstance final : public runtime::KernelInstance {
     constexpr int64_t kGrain = 1 << 15;
     platform::parallelFor(extents_.count(0, last), std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
                           [&](int64_t begin, int64_t end) {
+                            constexpr size_t kShort = 128;  // bytes of a row, of which a part is not worth finding
+                            if (static_cast<size_t>(width) * sizeof(T) <= kShort) {
+                              T* const all = reinterpret_cast<T*>(to);
+                              return std::fill(all + begin * width, all + end * width, element);
+                            }
                             if (fillsEndsOnly_) return fillEnds(element, reinterpret_cast<T*>(to), begin, end);
                             std::array<int64_t, kMaxRank> index = indexOf(begin);
                             for (int64_t row = begin; row < end; ++row, next(index)) {

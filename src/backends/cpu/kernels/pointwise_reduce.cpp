@@ -49,6 +49,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     }
     isOneRow_ = loops_.byRows && pieces_ == 1 && loops_.reduced.outer() == 1 && reducedCount_ > 0 &&
                 reducedCount_ <= PointwiseRunner::kBlock;
+    joinsColumns_ = findJoinedColumns();
     rowsTogether_ = isOneRow_ && areNeighbours() ? PointwiseRunner::kBlock / reducedCount_ : 1;
     return pieces_ == 1 ? 0 : static_cast<size_t>(outputs_ * pieces_) * sizeof(double);
   }
@@ -252,15 +253,46 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     }
   }
 
-  void addColumns(const Place& place, float* out, int64_t width, char* scratch) const {
-    double totals[PointwiseRunner::kBlock];
-    std::fill_n(totals, width, start());
-    if (sumsProducts_) addColumnProducts(place, static_cast<size_t>(width), totals);
+  // Whether rows of all columns lie behind each other in each input, or it stands still, so that several are one run.
+  bool findJoinedColumns() const {
+    const int64_t width = loops_.kept.inner();
+    bool joins = !loops_.byRows && sums() && !sumsProducts_ && width * 2 <= PointwiseRunner::kBlock;
+    for (size_t k = 1; k <= inputs_; ++k)
+      joins = joins && loops_.reduced.strides[k].back() == loops_.kept.strides[k].back() * width;
+    return joins;
+  }
+  void addJoinedColumns(const Place& place, int64_t width, double* totals, char* scratch) const {
     std::array<const char*, kMost> in{};
     std::array<int64_t, kMost> strides{};
     stridesOfRun(loops_.kept, strides);
     const int64_t inner = loops_.reduced.inner();
-    for (int64_t i = 0; !sumsProducts_ && i < reducedCount_; ++i) {
+    const int64_t together = PointwiseRunner::kBlock / width;
+    for (int64_t outer = 0; reducedCount_ > 0 && outer < loops_.reduced.outer(); ++outer) {
+      for (int64_t i = 0; i < inner; i += together) {
+        const int64_t rows = std::min(together, inner - i);
+        step(place, loops_.reduced, outer, i, in);
+        const auto* values =
+            static_cast<const float*>(runner_.values(in.data(), strides.data(), rows * width, scratch));
+        float sums[PointwiseRunner::kBlock];
+        std::copy_n(values, width, sums);
+        for (int64_t row = 1; row < rows; ++row) {
+          for (int64_t k = 0; k < width; ++k) sums[k] += values[row * width + k];
+        }
+        for (int64_t k = 0; k < width; ++k) totals[k] += static_cast<double>(sums[k]);
+      }
+    }
+  }
+
+  void addColumns(const Place& place, float* out, int64_t width, char* scratch) const {
+    double totals[PointwiseRunner::kBlock];
+    std::fill_n(totals, width, start());
+    if (sumsProducts_) addColumnProducts(place, static_cast<size_t>(width), totals);
+    if (joinsColumns_) addJoinedColumns(place, width, totals, scratch);
+    std::array<const char*, kMost> in{};
+    std::array<int64_t, kMost> strides{};
+    stridesOfRun(loops_.kept, strides);
+    const int64_t inner = loops_.reduced.inner();
+    for (int64_t i = 0; !sumsProducts_ && !joinsColumns_ && i < reducedCount_; ++i) {
       step(place, loops_.reduced, i / inner, i % inner, in);
       const auto* values = static_cast<const float*>(runner_.values(in.data(), strides.data(), width, scratch));
       if (sums()) {
@@ -285,8 +317,9 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   int64_t outputs_ = 0;
   int64_t reducedCount_ = 1;
   int64_t blocksPerRow_ = 1;
-  int64_t blocks_ = 0;     // of the values of one output
-  bool isOneRow_ = false;  // what a result is made of, and short
+  int64_t blocks_ = 0;         // of the values of one output
+  bool joinsColumns_ = false;  // several rows of columns at once
+  bool isOneRow_ = false;      // what a result is made of, and short
   int64_t rowsTogether_ = 1;
   int64_t pieces_ = 1;  // by shapes only, so that results do not depend on the number of threads
 };

@@ -3,10 +3,7 @@
 #include "ops/op/scatter_reduce.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
@@ -16,25 +13,6 @@
 
 namespace tenon::backends::cpu {
 namespace {
-
-// Integers wrap.
-inline int64_t combined(ops::ReduceOp op, int64_t a, int64_t b) {
-  switch (op) {
-    case ops::ReduceOp::kSum: return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    case ops::ReduceOp::kProd: return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    case ops::ReduceOp::kMax: return std::max(a, b);
-    default: return std::min(a, b);
-  }
-}
-
-inline double combined(ops::ReduceOp op, double a, double b) {
-  switch (op) {
-    case ops::ReduceOp::kSum: return a + b;
-    case ops::ReduceOp::kProd: return a * b;
-    case ops::ReduceOp::kMax: return std::isnan(a) || a > b ? a : b;
-    default: return std::isnan(a) || a < b ? a : b;
-  }
-}
 
 class ScatterReduceInstance final : public runtime::KernelInstance {
  public:
@@ -48,36 +26,19 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     axis_ = static_cast<int>(op_.axis < 0 ? op_.axis + data_.rank : op_.axis);
     functions_ = scatterFunctions(op_.op, type_, indexType_);
     const bool adds = op_.op == ops::ReduceOp::kSum || op_.op == ops::ReduceOp::kProd;
-    isInPlace_ = functions_.row != nullptr && (type_ != DataType::kF32 || !adds || meetsFew());
+    isInPlace_ = type_ != DataType::kF32 || !adds || meetsFew();
     return 0;
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
-    switch (type_) {
-      case DataType::kF32: return combine<float>(arguments);
-      case DataType::kI64: return combine<int64_t>(arguments);
-      case DataType::kI32: return combine<int32_t>(arguments);
-      case DataType::kI8: return combine<int8_t>(arguments);
-      case DataType::kU8: return combine<uint8_t>(arguments);
-      default: throw Unsupported("cpu.scatter_reduce: values of {} are not supported", name(type_));
-    }
+    if (functions_.row == nullptr) throw Unsupported("cpu.scatter_reduce: values of {} are not supported", name(type_));
+    const int64_t bytes = bits(type_) / 8;
+    if (data_.count() != 0) copyData(arguments, data_.count() * bytes);
+    if (some_.count() == 0) return;
+    return isInPlace_ ? combineInPlace(arguments, bytes) : combineInDouble(arguments);
   }
 
  private:
-  template <typename T>
-  using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
-
-  // Integers wrap in 64 bits, then saturate.
-  template <typename T>
-  static T stored(SumOf<T> sum) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return static_cast<T>(sum);
-    } else {
-      using Limits = std::numeric_limits<T>;
-      return static_cast<T>(std::clamp<int64_t>(sum, Limits::min(), Limits::max()));
-    }
-  }
-
   // Some lines along the axis that lie side by side, at `to` in the data and `from` in the updates.
   struct Lines {
     int64_t to, from, count;
@@ -176,11 +137,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   }
 
   // Where elements are met often, f32 is combined in double, as in the reference.
-  template <typename T>
-  void combine(const runtime::LaunchArguments& arguments) const {
-    if (data_.count() != 0) copyData(arguments, data_.count() * static_cast<int64_t>(sizeof(T)));
-    if (some_.count() == 0) return;
-    if (isInPlace_) return combineInPlace(arguments, sizeof(T));
+  void combineInDouble(const runtime::LaunchArguments& arguments) const {
     constexpr int64_t kMostSums = 1 << 18;  // of all elements of some lines
     const int64_t together = std::clamp<int64_t>(kMostSums / std::max<int64_t>(data_[axis_], 1), 1, 128);
     const int64_t row = axis_ + 1 < some_.rank ? some_[some_.rank - 1] : 1;  // of lines side by side
@@ -188,7 +145,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     const int64_t all = some_.count() / some_[axis_] / row * pieces;
     constexpr int64_t kEach = 16;  // of a job, which makes its memory once
     runJobs((all + kEach - 1) / kEach, some_.count() * 8, [&](int64_t job) {
-      Sums<SumOf<T>> sums;
+      Sums sums;
       for (int64_t i = job * kEach; i < std::min(all, (job + 1) * kEach); ++i) {
         Lines lines = linesOf(i / pieces);
         const int64_t first = i % pieces * together;
@@ -196,9 +153,9 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
         lines.from += first;
         lines.count = std::min(together, row - first);
         if (some_[axis_] * kMany >= data_[axis_]) {
-          combineAll<T>(lines, arguments, sums.values);
+          combineAll(lines, arguments, sums.values);
         } else {
-          combineLines<T>(lines, arguments, sums);
+          combineLines(lines, arguments, sums);
         }
       }
     });
@@ -220,52 +177,41 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   }
 
   // What updates name: `slots` says where an element of the axis has its sums, `named` which element has those.
-  template <typename Sum>
   struct Sums {
     std::vector<int32_t> slots;
     std::vector<int64_t> named;
-    std::vector<Sum> values;
+    std::vector<double> values;
   };
 
   static constexpr int64_t kMany = 4;
   static constexpr int64_t kJobs = 16;
 
   // Where there are nearly as many updates as elements: all elements of the lines as sums.
-  template <typename T>
-  void combineAll(const Lines& lines, const runtime::LaunchArguments& arguments, std::vector<SumOf<T>>& sums) const {
-    switch (op_.op) {
-      case ops::ReduceOp::kSum: return combineAll<T, ops::ReduceOp::kSum>(lines, arguments, sums);
-      case ops::ReduceOp::kProd: return combineAll<T, ops::ReduceOp::kProd>(lines, arguments, sums);
-      case ops::ReduceOp::kMax: return combineAll<T, ops::ReduceOp::kMax>(lines, arguments, sums);
-      default: return combineAll<T, ops::ReduceOp::kMin>(lines, arguments, sums);
-    }
-  }
-  template <typename T, ops::ReduceOp kOp>
-  void combineAll(const Lines& lines, const runtime::LaunchArguments& arguments, std::vector<SumOf<T>>& sums) const {
-    auto* const out = static_cast<T*>(arguments.outputs[0]) + lines.to;
+  void combineAll(const Lines& lines, const runtime::LaunchArguments& arguments, std::vector<double>& sums) const {
+    auto* const out = static_cast<float*>(arguments.outputs[0]) + lines.to;
     const int64_t toStep = data_.strides()[static_cast<size_t>(axis_)];
     const int64_t extent = data_[axis_];
     sums.resize(static_cast<size_t>(extent * lines.count));
-    SumOf<T>* const all = sums.data();
+    double* const all = sums.data();
     const bool dense = toStep == lines.count;
     const int64_t row = dense ? extent * lines.count : lines.count;
     const int64_t rows = dense ? 1 : extent;
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t w = 0; w < row; ++w) all[i * row + w] = static_cast<SumOf<T>>(out[i * toStep + w]);
+      for (int64_t w = 0; w < row; ++w) all[i * row + w] = out[i * toStep + w];
     }
     if (indexType_ == DataType::kI64) {
-      addUpdates<T, kOp>(lines, arguments, static_cast<const int64_t*>(arguments.inputs[1]), all);
+      addUpdates(lines, arguments, static_cast<const int64_t*>(arguments.inputs[1]), all);
     } else {
-      addUpdates<T, kOp>(lines, arguments, static_cast<const int32_t*>(arguments.inputs[1]), all);
+      addUpdates(lines, arguments, static_cast<const int32_t*>(arguments.inputs[1]), all);
     }
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t w = 0; w < row; ++w) out[i * toStep + w] = stored<T>(all[i * row + w]);
+      for (int64_t w = 0; w < row; ++w) out[i * toStep + w] = static_cast<float>(all[i * row + w]);
     }
   }
-  template <typename T, ops::ReduceOp kOp, typename Index>
+  template <typename Index>
   void addUpdates(const Lines& lines, const runtime::LaunchArguments& arguments, const Index* indices,
-                  SumOf<T>* sums) const {
-    const auto* const updates = static_cast<const T*>(arguments.inputs[2]);
+                  double* sums) const {
+    const auto* const updates = static_cast<const float*>(arguments.inputs[2]);
     const int64_t step = some_.strides()[static_cast<size_t>(axis_)];
     const int64_t extent = data_[axis_];
     const int64_t count = some_[axis_];
@@ -274,8 +220,8 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
       index += index < 0 ? extent : 0;
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extent))
         indexOf(arguments.inputs[1], from + w);  // which says so
-      SumOf<T>& sum = sums[index * lines.count + w];
-      sum = combined(kOp, sum, static_cast<SumOf<T>>(updates[from + w]));
+      double& sum = sums[index * lines.count + w];
+      sum = combined(sum, updates[from + w]);
     };
     if (lines.count == 1) {
       for (int64_t k = 0; k < count; ++k) add(lines.from + k * step, 0);
@@ -286,10 +232,9 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
     }
   }
 
-  template <typename T>
-  void combineLines(const Lines& lines, const runtime::LaunchArguments& arguments, Sums<SumOf<T>>& sums) const {
-    const auto* const updates = static_cast<const T*>(arguments.inputs[2]);
-    auto* const out = static_cast<T*>(arguments.outputs[0]) + lines.to;
+  void combineLines(const Lines& lines, const runtime::LaunchArguments& arguments, Sums& sums) const {
+    const auto* const updates = static_cast<const float*>(arguments.inputs[2]);
+    auto* const out = static_cast<float*>(arguments.outputs[0]) + lines.to;
     const int64_t toStep = data_.strides()[static_cast<size_t>(axis_)];
     const int64_t fromStep = some_.strides()[static_cast<size_t>(axis_)];
     const int64_t count = some_[axis_];
@@ -301,7 +246,7 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
       if (slot < 0) {
         slot = static_cast<int32_t>(sums.named.size());
         sums.named.push_back(index);
-        for (int64_t w = 0; w < lines.count; ++w) sums.values.push_back(static_cast<SumOf<T>>(out[index * toStep + w]));
+        for (int64_t w = 0; w < lines.count; ++w) sums.values.push_back(out[index * toStep + w]);
       }
       return sums.values.data() + slot * lines.count;
     };
@@ -312,23 +257,24 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
         continue;
       }
       for (int64_t w = 0; w < lines.count; ++w) {
-        SumOf<T>* const sum = rowOf(indexOf(arguments.inputs[1], from + w)) + w;
-        *sum = combined(op_.op, *sum, static_cast<SumOf<T>>(updates[from + w]));
+        double* const sum = rowOf(indexOf(arguments.inputs[1], from + w)) + w;
+        *sum = combined(*sum, updates[from + w]);
       }
     }
     for (size_t slot = 0; slot < sums.named.size(); ++slot) {
       const auto* const sum = sums.values.data() + static_cast<int64_t>(slot) * lines.count;
-      for (int64_t w = 0; w < lines.count; ++w) out[sums.named[slot] * toStep + w] = stored<T>(sum[w]);
+      for (int64_t w = 0; w < lines.count; ++w) out[sums.named[slot] * toStep + w] = static_cast<float>(sum[w]);
     }
   }
 
-  template <typename T, typename Sum>
-  void combineRow(Sum* __restrict__ sums, const T* __restrict__ updates, int64_t count) const {
-    if (op_.op == ops::ReduceOp::kSum && std::is_floating_point_v<T>) {
-      for (int64_t w = 0; w < count; ++w) sums[w] += static_cast<Sum>(updates[w]);
+  double combined(double a, double b) const { return op_.op == ops::ReduceOp::kSum ? a + b : a * b; }
+
+  void combineRow(double* __restrict__ sums, const float* __restrict__ updates, int64_t count) const {
+    if (op_.op == ops::ReduceOp::kSum) {
+      for (int64_t w = 0; w < count; ++w) sums[w] += static_cast<double>(updates[w]);
       return;
     }
-    for (int64_t w = 0; w < count; ++w) sums[w] = combined(op_.op, sums[w], static_cast<Sum>(updates[w]));
+    for (int64_t w = 0; w < count; ++w) sums[w] *= static_cast<double>(updates[w]);
   }
 
   bool isOneIndex(const void* indices, int64_t from, int64_t count) const {

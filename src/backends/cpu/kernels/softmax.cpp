@@ -85,7 +85,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     const auto widen = castFunction(type_, DataType::kF32);
     const auto narrow = castFunction(DataType::kF32, type_);
     platform::parallelFor(count_ / extent_, std::max<int64_t>(1, kGrain / extent_), [&](int64_t begin, int64_t end) {
-      alignas(64) float rows[kLongestRow];
+      // Apart from each other: a part of a vector that was just stored is slow to read.
+      alignas(64) float rows[kLongestRow], results[kLongestRow];
       const int64_t inner = axes_.kept.inner();
       const int64_t most = std::max<int64_t>(1, kLongestRow / extent_);
       for (int64_t i = begin; i < end;) {
@@ -93,8 +94,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
         const int64_t at = offsetOf(i);
         const auto count = static_cast<size_t>(run * extent_);
         widen(in + at, nullptr, nullptr, rows, count);
-        rows_(rows, rows, static_cast<size_t>(run), static_cast<size_t>(extent_));
-        narrow(rows, nullptr, nullptr, out + at, count);
+        rows_(rows, results, static_cast<size_t>(run), static_cast<size_t>(extent_));
+        narrow(results, nullptr, nullptr, out + at, count);
         i += run;
       }
     });

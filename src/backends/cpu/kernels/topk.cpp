@@ -58,6 +58,8 @@ class TopKInstance final : public runtime::KernelInstance {
                       : nullptr;
     if (topColumns_ != nullptr && topsAreShort_)
       transpose_ = transposeFunctions(static_cast<size_t>(bits(computedIn_) / 8)).transpose;
+    constexpr int64_t kManyKeys = 256, kShare = 16;  // from which on, and of how many of all, sorting all is quicker
+    sortsAll_ = extent_ >= kManyKeys && k_ * kShare >= extent_ && extent_ <= std::numeric_limits<uint32_t>::max();
     isRanked_ = computedIn_ != DataType::kI64 && extent_ <= static_cast<int64_t>(kMostRanked) && k_ * 4 > extent_;
     if (topColumns_ != nullptr && topsAreShort_) return 0;
     if (topColumns_ != nullptr || byColumns_) return isHalf_ ? static_cast<size_t>(x.dims.count()) * sizeof(float) : 0;
@@ -214,6 +216,11 @@ class TopKInstance final : public runtime::KernelInstance {
       from = wide;
     }
     const auto* const values = reinterpret_cast<const T*>(from);
+    const int64_t to = line / inner_ * k_ * inner_ + line % inner_;
+    if (sortsAll_ && !isRanked_) {
+      if (const uint64_t* const sorted = sortedKeys(values, reinterpret_cast<uint64_t*>(keys)))
+        return storeKeys(sorted, source, arguments, to);
+    }
     using Key = decltype(keyOf(T{}, 0, true));
     auto* const best = reinterpret_cast<Key*>(keys);
     if (k_ == 1) {
@@ -232,12 +239,24 @@ class TopKInstance final : public runtime::KernelInstance {
                                                      op_.largest, values + indexOf(key)));
           });
     }
-    const int64_t to = line / inner_ * k_ * inner_ + line % inner_;
-    if (op_.indexType == DataType::kI64) {
-      storeBest(best, source, arguments, to, static_cast<int64_t*>(arguments.outputs[1]));
+    storeKeys(best, source, arguments, to);
+  }
+
+  // The keys of a line in order, in memory for twice as many; null where its integers are too far apart for keys.
+  template <typename T>
+  const uint64_t* sortedKeys(const T* values, uint64_t* keys) const {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      const auto [least, most] = std::minmax_element(values, values + extent_);
+      const auto low = static_cast<uint64_t>(*least), high = static_cast<uint64_t>(*most);
+      if (high - low > std::numeric_limits<uint32_t>::max()) return nullptr;
+      for (int64_t i = 0; i < extent_; ++i) {
+        const auto value = static_cast<uint64_t>(values[i]);
+        keys[i] = (op_.largest ? high - value : value - low) << 32 | static_cast<uint32_t>(i);
+      }
     } else {
-      storeBest(best, source, arguments, to, static_cast<int32_t*>(arguments.outputs[1]));
+      for (int64_t i = 0; i < extent_; ++i) keys[i] = keyOf(values[i], i, op_.largest);
     }
+    return sortByOrder(keys, keys + extent_, extent_);
   }
 
   // One element of each of some lines, and its index: elements from one line to the next, and along one.
@@ -296,6 +315,14 @@ class TopKInstance final : public runtime::KernelInstance {
   }
 
   // The elements of a line and their indices.
+  template <typename Key>
+  void storeKeys(const Key* best, const char* source, const runtime::LaunchArguments& arguments, int64_t to) const {
+    if (op_.indexType == DataType::kI64) {
+      storeBest(best, source, arguments, to, static_cast<int64_t*>(arguments.outputs[1]));
+    } else {
+      storeBest(best, source, arguments, to, static_cast<int32_t*>(arguments.outputs[1]));
+    }
+  }
   template <typename Key, typename Index>
   void storeBest(const Key* best, const char* source, const runtime::LaunchArguments& arguments, int64_t to,
                  Index* indices) const {
@@ -355,6 +382,7 @@ class TopKInstance final : public runtime::KernelInstance {
   TopColumnsFunction topColumns_ = nullptr;
   bool byColumns_ = false, areShort_ = false, topsAreShort_ = false, isHalf_ = false;
   bool isRanked_ = false;  // most of a short line
+  bool sortsAll_ = false;
   RankFunction rank_ = rankFunction();
 };
 

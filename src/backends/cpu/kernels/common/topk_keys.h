@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace tenon::backends::cpu {
 
@@ -38,6 +39,25 @@ inline WideKey keyOf(int64_t value, int64_t index, bool largest) {
 }
 inline int64_t indexOf(uint64_t key) { return static_cast<int64_t>(key & 0xffffffffu); }
 inline int64_t indexOf(const WideKey& key) { return static_cast<int64_t>(key.index); }
+
+// Sorts by the upper 32 bits; equal ones stay in their order. `other` has room for as many; returns which of both has
+// the keys.
+inline uint64_t* sortByOrder(uint64_t* keys, uint64_t* other, int64_t count) {
+  constexpr int kDigits = 4, kValues = 256;
+  constexpr auto digitOf = [](uint64_t key, int digit) { return key >> (32 + 8 * digit) & (kValues - 1); };
+  uint32_t counts[kDigits][kValues] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    for (int digit = 0; digit < kDigits; ++digit) ++counts[digit][digitOf(keys[i], digit)];
+  }
+  for (int digit = 0; digit < kDigits; ++digit) {
+    if (counts[digit][digitOf(keys[0], digit)] == static_cast<uint32_t>(count)) continue;  // all alike
+    uint32_t first = 0;
+    for (uint32_t& places : counts[digit]) first += std::exchange(places, first);
+    for (int64_t i = 0; i < count; ++i) other[counts[digit][digitOf(keys[i], digit)]++] = keys[i];
+    std::swap(keys, other);
+  }
+  return keys;
+}
 
 // The best `k` of the keys, in order. Few: a sorted list of the best so far; next(i, key) is the first element from i
 // on that is better than that of the key.

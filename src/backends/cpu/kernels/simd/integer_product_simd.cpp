@@ -52,19 +52,6 @@ void columns(ProductOperand a, ProductOperand b, size_t depth, size_t count, int
 }
 
 template <typename T>
-int64_t line(ProductOperand a, ProductOperand b, size_t depth) {
-  const T* const x = static_cast<const T*>(a.at);
-  const T* const y = static_cast<const T*>(b.at);
-  uint64_t sum = 0;
-  if (a.step == 1 && b.step == 1) {
-    for (size_t k = 0; k < depth; ++k) sum += product(x[k], y[k]);
-  } else {
-    for (int64_t k = 0; k < static_cast<int64_t>(depth); ++k) sum += product(x[k * a.step], y[k * b.step]);
-  }
-  return static_cast<int64_t>(sum);
-}
-
-template <typename T>
 void store(const int64_t* sums, size_t count, void* to, int64_t step) {
   T* const out = static_cast<T*>(to);
   for (size_t j = 0; j < count; ++j) {
@@ -107,6 +94,51 @@ HWY_INLINE hn::Vec<Narrow<T>> loadSome(const T* from, size_t count) {
   std::copy_n(from, count, buffer);
   return hn::Load(d, buffer);
 }
+// Lines of a few elements, so many that the compiler knows it.
+template <typename T, size_t kDepth>
+void tinyLines(const T* x, int64_t xColumn, const T* y, int64_t yColumn, size_t count, int64_t* sums) {
+  for (size_t j = 0; j < count; ++j, x += xColumn, y += yColumn) {
+    auto sum = static_cast<uint64_t>(sums[j]);
+    for (size_t k = 0; k < kDepth; ++k) sum += product(x[k], y[k]);
+    sums[j] = static_cast<int64_t>(sum);
+  }
+}
+template <typename T>
+HWY_INLINE int64_t lineOf(const T* x, const T* y, size_t depth) {
+  const Wide wide;
+  const Narrow<T> d;
+  const size_t lanes = hn::Lanes(wide);
+  auto sum = hn::Zero(wide);
+  size_t k = 0;
+  for (; k + lanes <= depth; k += lanes)
+    sum = hn::Add(sum, widened<T>(hn::Mul(hn::LoadU(d, x + k), hn::LoadU(d, y + k))));
+  if (k < depth) sum = hn::Add(sum, widened<T>(hn::Mul(loadSome<T>(x + k, depth - k), loadSome<T>(y + k, depth - k))));
+  return hn::GetLane(hn::SumOfLanes(wide, sum));
+}
+template <typename T>
+void lines(ProductOperand a, ProductOperand b, size_t depth, size_t count, int64_t* sums) {
+  const T* x = static_cast<const T*>(a.at);
+  const T* y = static_cast<const T*>(b.at);
+  if (a.step == 1 && b.step == 1) {
+    switch (depth) {
+      case 1: return tinyLines<T, 1>(x, a.column, y, b.column, count, sums);
+      case 2: return tinyLines<T, 2>(x, a.column, y, b.column, count, sums);
+      case 3: return tinyLines<T, 3>(x, a.column, y, b.column, count, sums);
+      case 4: return tinyLines<T, 4>(x, a.column, y, b.column, count, sums);
+      default: break;
+    }
+  }
+  for (size_t j = 0; j < count; ++j, x += a.column, y += b.column) {
+    uint64_t sum = 0;
+    if (a.step == 1 && b.step == 1) {
+      sum = static_cast<uint64_t>(lineOf(x, y, depth));
+    } else {
+      for (int64_t k = 0; k < static_cast<int64_t>(depth); ++k) sum += product(x[k * a.step], y[k * b.step]);
+    }
+    sums[j] = static_cast<int64_t>(static_cast<uint64_t>(sums[j]) + sum);
+  }
+}
+
 template <typename T>
 HWY_INLINE void storeSome(hn::Vec<Narrow<T>> value, size_t count, T* to) {
   const Narrow<T> d;
@@ -193,7 +225,7 @@ void tile(const ProductTile& tile) {
 
 template <typename T>
 IntegerProducts of() {
-  return {columns<T>, line<T>, tile<T>, store<T>};
+  return {columns<T>, lines<T>, tile<T>, store<T>};
 }
 
 }  // namespace integer_products

@@ -33,8 +33,8 @@ struct ProductTile {
 struct IntegerProducts {
   // sums[j] += the products of the operands' elements at column j, of `depth` steps. One of them steps along columns.
   void (*columns)(ProductOperand a, ProductOperand b, size_t depth, size_t count, int64_t* sums) = nullptr;
-  // The sum of the products along the steps.
-  int64_t (*line)(ProductOperand a, ProductOperand b, size_t depth) = nullptr;
+  // The same where columns are `column` elements apart, whatever that is: each sum by itself.
+  void (*lines)(ProductOperand a, ProductOperand b, size_t depth, size_t count, int64_t* sums) = nullptr;
   void (*tile)(const ProductTile& tile) = nullptr;
   // to[j * step] becomes sums[j], saturated.
   void (*store)(const int64_t* sums, size_t count, void* to, int64_t step) = nullptr;

@@ -55,6 +55,38 @@ HWY_INLINE bool pick(const T* from, const Index* indices, T* HWY_RESTRICT to, si
   return outside;
 }
 
+template <bool kIsLine, typename T, typename Index>
+HWY_INLINE bool pickShort(const T* from, const Index* indices, T* HWY_RESTRICT to, size_t count, size_t rowCount,
+                          int64_t step, int64_t extent) {
+  bool outside = false;
+  const size_t together = std::max<size_t>(1, kTogether / count);
+  for (size_t first = 0; first < rowCount; first += together) {
+    const size_t rows = std::min(together, rowCount - first);
+    const bool areIn = areWithin(indices, rows * count, extent);
+    for (size_t r = 0; r < rows; ++r, indices += count, to += count) {
+      if (areIn) {
+        for (size_t i = 0; i < count; ++i)
+          to[i] = from[(kIsLine ? 0 : static_cast<int64_t>(i)) + static_cast<int64_t>(indices[i]) * step];
+      } else {
+        outside |= pick<T, Index, kIsLine>(from, indices, to, count, step, extent);
+      }
+      from += kIsLine ? extent : 0;
+    }
+  }
+  return outside;
+}
+template <typename T, typename Index>
+bool shortLines(const void* from, const void* indices, void* to, size_t count, size_t rowCount, int64_t extent) {
+  return pickShort<true>(static_cast<const T*>(from), static_cast<const Index*>(indices), static_cast<T*>(to), count,
+                         rowCount, 1, extent);
+}
+template <typename T, typename Index>
+bool shortRows(const void* from, const void* indices, void* to, size_t count, size_t rowCount, int64_t step,
+               int64_t extent) {
+  return pickShort<false>(static_cast<const T*>(from), static_cast<const Index*>(indices), static_cast<T*>(to), count,
+                          rowCount, step, extent);
+}
+
 template <typename T, typename Index>
 bool line(const void* from, const void* indices, void* to, size_t count, int64_t extent) {
   return pick<T, Index, true>(static_cast<const T*>(from), static_cast<const Index*>(indices), static_cast<T*>(to),
@@ -68,8 +100,9 @@ bool rows(const void* from, const void* indices, void* to, size_t count, int64_t
 
 template <typename T>
 PickFunctions of(DataType indices) {
-  if (indices == DataType::kI64) return {line<T, int64_t>, rows<T, int64_t>};
-  return {line<T, int32_t>, rows<T, int32_t>};
+  if (indices == DataType::kI64)
+    return {line<T, int64_t>, rows<T, int64_t>, shortLines<T, int64_t>, shortRows<T, int64_t>};
+  return {line<T, int32_t>, rows<T, int32_t>, shortLines<T, int32_t>, shortRows<T, int32_t>};
 }
 
 }  // namespace picking

@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/scatter_simd.h"
@@ -32,6 +33,10 @@ HWY_INLINE T combined(T a, T b) {
   if constexpr (kIsExtreme && std::is_floating_point_v<T>) {
     const T better = kOp == ReduceOp::kMax ? (a > b ? a : b) : (a < b ? a : b);  // one instruction; b where it is NaN
     return a != a ? a : better;  // NOLINT(misc-redundant-expression): NaN is not itself
+  } else if constexpr (kIsExtreme && sizeof(T) < sizeof(int32_t)) {
+    const int32_t difference = int32_t{a} - int32_t{b};
+    const int32_t below = difference & (difference >> 31);  // where it is negative, else 0
+    return static_cast<T>(kOp == ReduceOp::kMax ? a - below : b + below);
   } else if constexpr (kIsExtreme) {
     return selected(kOp == ReduceOp::kMax ? b > a : b < a, b, a);
   } else if constexpr (std::is_integral_v<T>) {
@@ -48,6 +53,11 @@ template <ReduceOp kOp, typename T>
 void row(void* vto, const void* vfrom, size_t count) {
   T* HWY_RESTRICT to = static_cast<T*>(vto);
   const T* HWY_RESTRICT from = static_cast<const T*>(vfrom);
+  if constexpr (std::is_integral_v<T> && kOp != ReduceOp::kSum && kOp != ReduceOp::kProd) {  // one vector instruction
+    for (size_t i = 0; i < count; ++i)
+      to[i] = kOp == ReduceOp::kMax ? std::max(to[i], from[i]) : std::min(to[i], from[i]);
+    return;
+  }
   for (size_t i = 0; i < count; ++i) to[i] = combined<kOp>(to[i], from[i]);
 }
 
@@ -108,17 +118,12 @@ constexpr ScatterFunctions kFunctions{row<kOp, T>, elements<kOp, T, Index>, narr
 
 template <typename T, typename Index>
 ScatterFunctions ofIndex(ReduceOp op) {
-  constexpr bool kIsNarrow = std::is_integral_v<T> && sizeof(T) < sizeof(int64_t);
   switch (op) {
+    case ReduceOp::kSum: return kFunctions<ReduceOp::kSum, T, Index>;
+    case ReduceOp::kProd: return kFunctions<ReduceOp::kProd, T, Index>;
     case ReduceOp::kMax: return kFunctions<ReduceOp::kMax, T, Index>;
-    case ReduceOp::kMin: return kFunctions<ReduceOp::kMin, T, Index>;
-    default: break;
+    default: return kFunctions<ReduceOp::kMin, T, Index>;
   }
-  if constexpr (!kIsNarrow) {
-    if (op == ReduceOp::kSum) return kFunctions<ReduceOp::kSum, T, Index>;
-    if (op == ReduceOp::kProd) return kFunctions<ReduceOp::kProd, T, Index>;
-  }
-  return {};
 }
 
 template <typename T>

@@ -30,8 +30,7 @@ struct ScatterFunctions {
   bool (*areAlike)(const void* indices, size_t count) = nullptr;
 };
 
-// Of f32 in f32, and of i64; of the narrower integers extremes alone, whose sums and products would have to saturate.
-// No functions for others. Indices are i32 or i64.
+// Of f32 in f32, and of integers in their type. No functions for others. Indices are i32 or i64.
 ScatterFunctions scatterFunctions(ops::ReduceOp op, DataType type, DataType indices);
 
 }  // namespace tenon::backends::cpu

@@ -154,6 +154,14 @@ BINARY(shiftRight, R,
 #undef BINARY
 #undef TERNARY
 
+// Of integers by way of double, towards zero; of what is below zero 0.
+template <typename T>
+void squareRoot(const void* va, const void*, const void*, void* vo, size_t count) {
+  const auto* HWY_RESTRICT a = static_cast<const T*>(va);
+  auto* HWY_RESTRICT out = static_cast<T*>(vo);
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<T>(std::sqrt(static_cast<double>(std::max<T>(a[i], 0))));
+}
+
 template <typename T>
 VectorFunction findTruth(ops::ScalarOp op) {
   using ops::ScalarOp;
@@ -188,6 +196,7 @@ VectorFunction findInteger(ops::ScalarOp op) {
     case ScalarOp::k_mod: return division<FloorModulo, T>;
     case ScalarOp::k_fmod: return division<TruncatedModulo, T>;
     case ScalarOp::k_pow: return power<T>;
+    case ScalarOp::k_sqrt: return squareRoot<T>;
     case ScalarOp::k_min: return least<T>;
     case ScalarOp::k_max: return most<T>;
     case ScalarOp::k_fma: return multiplyAdd<T>;

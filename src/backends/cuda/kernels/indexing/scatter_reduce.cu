@@ -12,7 +12,7 @@ __device__ double combined(double a, double b) {
   if (a != a) return a;
   return JOIN == 2 ? (a > b ? a : b) : (a < b ? a : b);
 }
-__device__ i64 combined(i64 a, i64 b) {  // wraps
+__device__ i64 combined(i64 a, i64 b) {  // wraps, as what is stored does
   if (JOIN == 0) return (i64)((uint64_t)a + (uint64_t)b);
   if (JOIN == 1) return (i64)((uint64_t)a * (uint64_t)b);
   return JOIN == 2 ? (a > b ? a : b) : (a < b ? a : b);
@@ -25,6 +25,11 @@ template <>
 struct SumOf<float> {
   typedef double Type;
 };
+__device__ void storeSum(const ScatterReduceParameters& p, i64 at, double sum) { store<X>(p.y, at, (ComputeOf<X>)sum); }
+template <typename T = X>
+__device__ void storeSum(const ScatterReduceParameters& p, i64 at, i64 sum) {
+  ((T*)p.y)[at] = (T)sum;
+}
 
 KERNEL(tenon_scatter_reduce_keys, ScatterReduceParameters) {
   const i64 i = globalIndex();
@@ -47,7 +52,7 @@ KERNEL(tenon_scatter_reduce, ScatterReduceParameters) {
   Sum value = load<X>(p.data, (i64)element * p.inner + column);
   for (i64 k = first; k < p.count && p.keys[k] >> 32 == element; ++k)
     value = combined(value, (Sum)load<X>(p.updates, (i64)(p.keys[k] & 0xffffffffu) * p.inner + column));
-  store<X>(p.y, (i64)element * p.inner + column, (ComputeOf<X>)value);
+  storeSum(p, (i64)element * p.inner + column, value);
 }
 
 // The warp's part of the indices in order: visits the update and the row of the block that it goes to, or -1.
@@ -116,7 +121,7 @@ KERNEL_BOUNDED(__launch_bounds__(1024), tenon_scatter_reduce_rows, ScatterReduce
       }
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
-        if (column + 32 * c < p.inner) store<X>(p.y, at + 32 * c, (ComputeOf<X>)sums[c]);
+        if (column + 32 * c < p.inner) storeSum(p, at + 32 * c, sums[c]);
       }
     }
   }
