@@ -326,48 +326,10 @@ ByteTileFinish bestFinish() { return nullptr; }
 
 #endif
 
-// Sixteen columns that lie side by side, four rows at a time; how many rows were packed. `sums` are those of the
-// columns.
-int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int8_t* HWY_RESTRICT to,
-                  int32_t* HWY_RESTRICT sums) {
-#if HWY_TARGET == HWY_SCALAR
-  return 0;
-#else
-  const hn::FixedTag<int8_t, kBytePanel> d;
-  const hn::Repartition<int16_t, decltype(d)> pairs;
-  int64_t k = 0;
-  for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
-    const auto a = hn::LoadU(d, from);
-    const auto b = hn::LoadU(d, from + step);
-    const auto c = hn::LoadU(d, from + 2 * step);
-    const auto e = hn::LoadU(d, from + 3 * step);
-    const auto lowAb = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-    const auto highAb = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-    const auto lowCe = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
-    const auto highCe = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-    auto* const quads = reinterpret_cast<int16_t*>(to);
-    hn::StoreU(hn::InterleaveLower(pairs, lowAb, lowCe), pairs, quads);
-    hn::StoreU(hn::InterleaveUpper(pairs, lowAb, lowCe), pairs, quads + 8);
-    hn::StoreU(hn::InterleaveLower(pairs, highAb, highCe), pairs, quads + 16);
-    hn::StoreU(hn::InterleaveUpper(pairs, highAb, highCe), pairs, quads + 24);
-    for (int64_t column = 0; column < kBytePanel; ++column) {
-      sums[column] += from[column] + from[column + step] + from[column + 2 * step] + from[column + 3 * step];
-    }
-  }
-  return k;
-#endif
-}
-
-// A row of bytes, each with its sign bit changed.
-void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
-  for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(static_cast<uint8_t>(from[k]) ^ 0x80U);
-}
-
 }  // namespace byte_product
 
 ByteTileFunction findByteTile() { return byte_product::best(); }
 ByteTileFinish findByteTileFinish() { return byte_product::bestFinish(); }
-BytePacking findBytePacking() { return {byte_product::packQuads, byte_product::changeSigns}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -378,51 +340,11 @@ namespace {
 
 TENON_SIMD_TABLE(findByteTile);
 TENON_SIMD_TABLE(findByteTileFinish);
-TENON_SIMD_TABLE(findBytePacking);
-
-const BytePacking& packing() {
-  static const BytePacking kPacking = TENON_SIMD_BEST(findBytePacking)();
-  return kPacking;
-}
 
 }  // namespace
 
 ByteTileFunction byteTileFunction() { return TENON_SIMD_BEST(findByteTile)(); }
 ByteTileFinish byteTileFinish() { return TENON_SIMD_BEST(findByteTileFinish)(); }
-
-void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
-                   int8_t* to) {
-  int32_t sums[kBytePanel] = {};
-  const int64_t quads = byteQuads(depth);
-  int64_t packed = 0;
-  if (columns == kBytePanel && columnStep == 1) packed = packing().packQuads(from, depth, depthStep, to, sums);
-  to += packed * kBytePanel;
-  for (int64_t q = packed / kByteQuad; q < quads; ++q) {
-    for (int64_t c = 0; c < kBytePanel; ++c) {
-      for (int64_t j = 0; j < kByteQuad; ++j) {
-        const int64_t k = q * kByteQuad + j;
-        const int8_t value = k < depth && c < columns ? from[k * depthStep + c * columnStep] : static_cast<int8_t>(0);
-        sums[c] += value;
-        *to++ = value;
-      }
-    }
-  }
-  for (int32_t& sum : sums) sum *= 128;
-  std::memcpy(to, sums, sizeof(sums));
-}
-
-void changeByteSigns(const void* from, int64_t count, uint8_t* to) {
-  packing().changeSigns(static_cast<const int8_t*>(from), count, to);
-}
-
-void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {
-  if (step == 1) {
-    packing().changeSigns(from, depth, to);
-  } else {
-    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k * step]) ^ 0x80U;
-  }
-  for (int64_t k = depth; k < byteQuads(depth) * kByteQuad; ++k) to[k] = 0;
-}
 
 }  // namespace tenon::backends::cpu
 #endif
