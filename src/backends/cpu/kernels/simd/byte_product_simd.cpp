@@ -132,31 +132,60 @@ TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
 }
 
+// Sums that wait for each other take four or five cycles a step, in which a processor could do eight of them: few rows
+// have sums of their own for each of several quads.
+template <int kRows, int kPanels>
+constexpr int kQuadsTogether = kRows* kPanels <= 1   ? 8
+                               : kRows* kPanels <= 2 ? 4
+                               : kRows* kPanels <= 4 ? 2
+                                                     : 1;
+
 template <int kRows, int kPanels>
 TENON_VNNI inline __attribute__((always_inline)) const int8_t* quadSums(const ByteTile& t,
                                                                         __m512i (&sums)[kRows][kPanels]) {
+  constexpr int kQuads = kQuadsTogether<kRows, kPanels>;
   const int64_t step = t.panelStep;
   const int8_t* panel = t.panels;
   const uint8_t* rows[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) rows[r] = t.rows[r];
+  __m512i parts[kQuads][kRows][kPanels];
+#pragma GCC unroll 8
+  for (int q = 0; q < kQuads; ++q) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) parts[q][r][p] = _mm512_setzero_si512();
+    }
+  }
+  const auto add = [&](int64_t at, __m512i(&to)[kRows][kPanels]) __attribute__((always_inline, target("avx512vnni"))) {
+    __m512i b[kPanels];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(rows[r] + at)));
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) addProducts(to[r][p], a, b[p]);
+    }
+    panel += kQuadBytes;
+  };
+  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+    int64_t at = t.taps[tap];
+    const int64_t end = at + t.quads * kByteQuad;
+    for (; kQuads > 1 && at + kQuads * kByteQuad <= end; at += kQuads * kByteQuad) {
+#pragma GCC unroll 8
+      for (int q = 0; q < kQuads; ++q) add(at + q * kByteQuad, parts[q]);
+    }
+    for (; at < end; at += kByteQuad) add(at, parts[0]);
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_setzero_si512();
-  }
-  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
-    const int64_t first = t.taps[tap];
-    for (int64_t at = first; at < first + t.quads * kByteQuad; at += kByteQuad, panel += kQuadBytes) {
-      __m512i b[kPanels];
-#pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
+    for (int p = 0; p < kPanels; ++p) {
+      sums[r][p] = parts[0][r][p];
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(rows[r] + at)));
-#pragma GCC unroll 2
-        for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
-      }
+      for (int q = 1; q < kQuads; ++q) sums[r][p] = _mm512_add_epi32(sums[r][p], parts[q][r][p]);
     }
   }
   return panel;
