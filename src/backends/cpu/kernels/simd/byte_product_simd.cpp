@@ -311,34 +311,49 @@ ByteTileFinish bestFinish() { return platform::hasVnni() ? vnniFinish : nullptr;
 #elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
 
 // The same instruction for vectors of 32 bytes, which processors without AVX-512 may have: up to four rows by one
-// panel.
+// panel, a single row by four quads at a time, for the same reason.
 template <int kRows>
 void quadTile(const ByteTile& t, int first, const int8_t* panel, int64_t width, int32_t* out) {
   constexpr int kVectors = 2;
-  __m256i sums[kRows][kVectors];
+  constexpr int kQuads = kRows == 1 ? 4 : 1;
+  __m256i sums[kQuads][kRows][kVectors];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    for (auto& sum : sums[r]) sum = _mm256_setzero_si256();
+  for (int q = 0; q < kQuads; ++q) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      for (auto& sum : sums[q][r]) sum = _mm256_setzero_si256();
+    }
   }
   const int8_t* from = panel;
+  const auto add = [&](int64_t at, __m256i(&to)[kRows][kVectors]) __attribute__((always_inline)) {
+    const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(t.rows[first + r] + at)));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(to[r][0]) : "x"(quad), "x"(left));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(to[r][1]) : "x"(quad), "x"(right));
+    }
+    from += kQuadBytes;
+  };
   for (int64_t tap = 0; tap < t.tapCount; ++tap) {
     int64_t at = t.taps[tap];
-    for (int64_t q = 0; q < t.quads; ++q, at += kByteQuad, from += kQuadBytes) {
-      const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-      const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+    const int64_t end = at + t.quads * kByteQuad;
+    for (; kQuads > 1 && at + kQuads * kByteQuad <= end; at += kQuads * kByteQuad) {
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(t.rows[first + r] + at)));
-        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][0]) : "x"(quad), "x"(left));
-        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][1]) : "x"(quad), "x"(right));
-      }
+      for (int q = 0; q < kQuads; ++q) add(at + q * kByteQuad, sums[q]);
     }
+    for (; at < end; at += kByteQuad) add(at, sums[0]);
   }
   alignas(64) int32_t line[kBytePanel];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(line), sums[r][0]);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(line + kBytePanel / kVectors), sums[r][1]);
+    for (int v = 0; v < kVectors; ++v) {
+      __m256i sum = sums[0][r][v];
+#pragma GCC unroll 4
+      for (int q = 1; q < kQuads; ++q) sum = _mm256_add_epi32(sum, sums[q][r][v]);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(line) + v, sum);
+    }
     store(line, from, width, out + r * t.outStep);
   }
 }
