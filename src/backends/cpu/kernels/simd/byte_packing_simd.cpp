@@ -66,7 +66,7 @@ void sumQuads(const int8_t* HWY_RESTRICT packed, int64_t quads, int32_t* HWY_RES
 
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
 
-#define TENON_VNNI __attribute__((target("avx512vnni")))
+#define TENON_VNNI __attribute__((target(HWY_TARGET_STR ",avx512vnni")))
 
 TENON_VNNI inline __m512i addQuads(__m512i sums, __m512i quads) {
   const __m512i ones = _mm512_set1_epi8(1);

@@ -120,7 +120,7 @@ void tile(const ByteTile& t) { eachPanel(t, widened<4>, widened<1>); }
 
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
 
-#define TENON_VNNI __attribute__((target("avx512vnni")))
+#define TENON_VNNI __attribute__((target(HWY_TARGET_STR ",avx512vnni")))
 
 TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panelEnd, int64_t width, int32_t* out) {
   const auto mask = static_cast<__mmask16>(width >= kBytePanel ? 0xffffU : (1U << width) - 1);
@@ -158,7 +158,8 @@ TENON_VNNI inline __attribute__((always_inline)) const int8_t* quadSums(const By
       for (int p = 0; p < kPanels; ++p) parts[q][r][p] = _mm512_setzero_si512();
     }
   }
-  const auto add = [&](int64_t at, __m512i(&to)[kRows][kPanels]) __attribute__((always_inline, target("avx512vnni"))) {
+  const auto add = [&](int64_t at, __m512i(&to)[kRows][kPanels])
+      __attribute__((always_inline, target(HWY_TARGET_STR ",avx512vnni"))) {
     __m512i b[kPanels];
 #pragma GCC unroll 2
     for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
