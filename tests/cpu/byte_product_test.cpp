@@ -169,7 +169,7 @@ void expectProduct(const Dims& a, const Dims& b, const Dims& y, const std::strin
 TEST(ByteProduct, Matrices) {
   for (const int64_t rows : {1, 2, 7, 8, 9, 67}) {
     for (const int64_t depth : {1, 4, 130}) {
-      for (const int64_t columns : {1, 16, 33, 64, 97}) {
+      for (const int64_t columns : {1, 3, 16, 33, 64, 97}) {
         expectProduct({rows, depth}, {depth, columns}, {rows, columns}, "");
         expectProduct({depth, rows}, {columns, depth}, {rows, columns}, "{transposeA=true transposeB=true}");
       }

@@ -24,11 +24,12 @@ constexpr int64_t kQuadBytes = kBytePanel * kByteQuad;  // of a panel
 
 // Sixteen columns that lie side by side, four rows at a time; how many rows were packed. `sums` are those of the
 // columns.
-int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int8_t* HWY_RESTRICT to,
-                  int32_t* HWY_RESTRICT sums) {
+int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int64_t columns,
+                  int8_t* HWY_RESTRICT to, int32_t* HWY_RESTRICT sums) {
 #if HWY_TARGET == HWY_SCALAR
   return 0;
 #else
+  if (columns < kBytePanel) return 0;
   const hn::FixedTag<int8_t, kBytePanel> d;
   const hn::Repartition<int16_t, decltype(d)> pairs;
   int64_t k = 0;
@@ -75,7 +76,9 @@ TENON_VNNI inline __m512i addQuads(__m512i sums, __m512i quads) {
 }
 
 // Four rows are the quarters of a vector: their parts of four columns come together, then the bytes of each column.
-TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step, int8_t* to, int32_t* sums) {
+TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step, int64_t columns, int8_t* to,
+                                 int32_t* sums) {
+  const auto there = static_cast<__mmask16>((1U << columns) - 1);
   const __m512i parts = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   const auto row = [](const int8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
@@ -86,7 +89,8 @@ TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step
     rows = _mm512_inserti32x4(rows, row(from + step), 1);
     rows = _mm512_inserti32x4(rows, row(from + 2 * step), 2);
     rows = _mm512_inserti32x4(rows, row(from + 3 * step), 3);
-    const __m512i quads = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, rows), bytes);
+    const __m512i all16 = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, rows), bytes);
+    const __m512i quads = _mm512_maskz_mov_epi32(there, all16);
     _mm512_storeu_si512(to, quads);
     all = addQuads(all, quads);
   }
@@ -149,6 +153,12 @@ void copyQuads(const Panel& panel, int64_t quads) {
     std::memset(panel.to + q * kAll + panel.columns * kByteQuad, 0, rest);
 }
 
+// How many rows have as many bytes behind them in the matrix as a panel is wide.
+int64_t wideRows(const Panel& panel, int64_t depth) {
+  const int64_t bytes = (depth - 1) * panel.depthStep + panel.columns;
+  return bytes < kBytePanel ? 0 : (bytes - kBytePanel) / panel.depthStep + 1;
+}
+
 // From a whole quad on, then 128 times the sums.
 void packRest(const Panel& panel, int64_t depth, int64_t packed, int32_t* sums) {
   int8_t* to = panel.to + packed * kBytePanel;
@@ -180,7 +190,7 @@ void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t 
   for (int64_t k = 0; k < whole; k += kRows) {
     const int64_t rows = std::min(kRows, whole - k);
     for (int64_t p = 0; p < full; ++p)
-      packed = k + packing().packQuads(from + k * depthStep + p * kBytePanel, rows, depthStep,
+      packed = k + packing().packQuads(from + k * depthStep + p * kBytePanel, rows, depthStep, kBytePanel,
                                        to + p * panelBytes + k * kBytePanel, sums[p]);
     if (packed < k + rows) break;
   }
@@ -192,6 +202,9 @@ void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t 
       copyQuads(panel, whole / kByteQuad);
       packing().sumQuads(panel.to, whole / kByteQuad, sums[p]);
       done = whole;
+    } else if (p >= full && columnStep == 1) {
+      done = packing().packQuads(panel.from, std::min(whole, wideRows(panel, depth)), depthStep, panel.columns,
+                                 panel.to, sums[p]);
     }
     packRest(panel, depth, done, sums[p]);
   }

@@ -47,10 +47,11 @@ using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns
                                 int64_t outStep);
 ByteTileFinish byteTileFinish();
 
-// How whole quads of sixteen columns, `step` bytes from row to row, are packed, packed ones are added up by column, and
-// a row of bytes changes its sign bits.
+// How whole quads of up to sixteen columns, `step` bytes from row to row, are packed, as many as are returned, of rows
+// behind which sixteen bytes may be read; packed ones are added up by column; a row of bytes changes its sign bits.
 struct BytePacking {
-  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int8_t* to, int32_t* sums) = nullptr;
+  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int64_t columns, int8_t* to,
+                       int32_t* sums) = nullptr;
   void (*sumQuads)(const int8_t* packed, int64_t quads, int32_t* sums) = nullptr;
   void (*changeSigns)(const int8_t* from, int64_t depth, uint8_t* to) = nullptr;
 };
