@@ -23,7 +23,7 @@ bool isForRegisters(const ByteProductExtents& e) {
 }  // namespace
 
 ByteTiling byteTiling(const ByteProductExtents& extents) {
-  if (platform::hasByteTiles() && isForRegisters(extents)) return {multiplyByRegisters, kMostByteRows, true};
+  if (isForRegisters(extents) && platform::hasByteTiles()) return {multiplyByRegisters, kMostByteRows, true};
   return {byteTileFunction(), kByteRows, false};
 }
 
