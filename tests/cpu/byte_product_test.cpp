@@ -1,6 +1,6 @@
 // Products of 8-bit integers: the tiles against plain sums, the kernel against the reference; all of it is exact.
-#include "backends/cpu/kernels/simd/byte_product_simd.h"
-
+#include "backends/cpu/kernels/common/byte_tiles.h"
+#include "core/platform/processor.h"
 #include "typed_kernels.h"
 
 namespace tenon::test {
@@ -29,10 +29,7 @@ TEST(ByteProduct, Tiles) {
         std::vector<uint8_t> shifted(static_cast<size_t>(rows * aStep));
         for (int r = 0; r < rows; ++r) shiftBytes(a.data() + r * depth, depth, 1, shifted.data() + r * aStep);
         std::vector<int8_t> panels(static_cast<size_t>(bytePanels(columns) * bytePanelBytes(depth)));
-        for (int64_t p = 0; p < bytePanels(columns); ++p) {
-          packBytePanel(b.data() + p * kBytePanel, depth, std::min(kBytePanel, columns - p * kBytePanel), columns, 1,
-                        panels.data() + p * bytePanelBytes(depth));
-        }
+        packBytePanels(b.data(), depth, columns, columns, 1, panels.data());
         constexpr int32_t kUntouched = 123456789;
         const int64_t outStep = columns + 3;
         std::vector<int32_t> out(static_cast<size_t>(rows * outStep), kUntouched);
@@ -64,6 +61,97 @@ TEST(ByteProduct, Tiles) {
   }
 }
 
+// What the registers of AMX do.
+struct PlainRegisters {
+  template <int kTile>
+  static void zero() {
+    std::memset(tiles[kTile], 0, sizeof(tiles[kTile]));
+  }
+  template <int kTile>
+  static void load(const void* from, int64_t step) {
+    for (int r = 0; r < 16; ++r) std::memcpy(tiles[kTile][r], static_cast<const uint8_t*>(from) + r * step, 64);
+  }
+  template <int kTile>
+  static void store(void* to, int64_t step) {
+    for (int r = 0; r < 16; ++r) std::memcpy(static_cast<uint8_t*>(to) + r * step, tiles[kTile][r], 64);
+  }
+  template <int kSums, int kLeft, int kRight>
+  static void multiplyBytes() {
+    for (int r = 0; r < 16; ++r) {
+      for (int c = 0; c < 16; ++c) {
+        int32_t sum = 0;
+        std::memcpy(&sum, tiles[kSums][r] + 4 * c, 4);
+        for (int k = 0; k < 64; ++k)
+          sum += tiles[kLeft][r][k] * static_cast<int8_t>(tiles[kRight][k / 4][4 * c + k % 4]);
+        std::memcpy(tiles[kSums][r] + 4 * c, &sum, 4);
+      }
+    }
+  }
+  static inline uint8_t tiles[8][16][64];
+};
+
+template <typename Registers>
+void expectRegisterTiles(int rows, int64_t taps, int64_t depth, int64_t columns, bool areEven) {
+  SCOPED_TRACE(fmt::format("{} x {} times {} x {}, {}", rows, taps, depth, columns, areEven));
+  const int64_t quads = byteQuads(depth);
+  const int64_t rowBytes = taps * quads * kByteQuad;
+  const int64_t panelBytes = taps * quads * kByteQuad * kBytePanel + kBytePanel * 4;
+  std::vector<uint8_t> a(static_cast<size_t>(2 * rows * rowBytes));
+  const auto values = bytes(static_cast<int64_t>(a.size()), 1);
+  std::copy(values.begin(), values.end(), reinterpret_cast<int8_t*>(a.data()));
+  auto b = bytes(bytePanels(columns) * panelBytes, 2);
+  for (int64_t p = 0; !areEven && p < bytePanels(columns); ++p)  // nothing is taken away
+    std::memset(b.data() + p * panelBytes + rowBytes * kBytePanel, 0, kBytePanel * sizeof(int32_t));
+  constexpr int32_t kUntouched = 123456789;
+  const int64_t outStep = columns + 3;
+  std::vector<int32_t> out(static_cast<size_t>(rows * outStep), kUntouched);
+  std::vector<int64_t> offsets(static_cast<size_t>(taps));
+  for (int64_t tap = 0; tap < taps; ++tap) offsets[static_cast<size_t>(tap)] = (taps - 1 - tap) * quads * kByteQuad;
+  const uint8_t* sources[kMostByteRows];
+  for (int r = 0; r < rows; ++r) sources[r] = a.data() + (areEven ? r : r % 3 == 2 ? 2 * r - 1 : r) * rowBytes;
+  ByteTile tile;
+  tile.rows = sources;
+  tile.taps = offsets.data();
+  tile.tapCount = taps;
+  tile.panels = b.data();
+  tile.panelStep = panelBytes;
+  tile.quads = quads;
+  tile.rowCount = rows;
+  tile.panelCount = static_cast<int>(bytePanels(columns));
+  tile.width = columns;
+  tile.out = out.data();
+  tile.outStep = outStep;
+  ByteTileProduct<Registers>(tile).run();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < outStep; ++c) {
+      const int8_t* const panel = b.data() + c / kBytePanel * panelBytes;
+      int32_t sum = 0;
+      if (c < columns) std::memcpy(&sum, panel + rowBytes * kBytePanel + c % kBytePanel * 4, 4);
+      sum = -sum;
+      for (int64_t k = 0; k < rowBytes && c < columns; ++k) {
+        const int64_t at = offsets[static_cast<size_t>(k / (quads * 4))] + k % (quads * 4);
+        sum += sources[r][at] * panel[(k / 4 * kBytePanel + c % kBytePanel) * 4 + k % 4];
+      }
+      ASSERT_EQ(out[static_cast<size_t>(r * outStep + c)], c < columns ? sum : kUntouched) << r << ", " << c;
+    }
+  }
+}
+
+TEST(ByteProduct, TilesOfRegisters) {
+  for (const int64_t depth : {1, 4, 30, 63, 64, 65, 131, 1031}) {
+    for (const int64_t columns : {1, 15, 16, 17, 32}) {
+      for (const int rows : {1, 2, 15, 16, 17, 31, 32}) {
+        expectRegisterTiles<PlainRegisters>(rows, 1, depth, columns, true);
+        if (depth < 200) expectRegisterTiles<PlainRegisters>(rows, 3, depth, columns, false);
+        if (!platform::hasByteTiles()) continue;
+        const platform::TileRegisters registers;
+        expectRegisterTiles<platform::TileRegisters>(rows, 1, depth, columns, true);
+        expectRegisterTiles<platform::TileRegisters>(rows, 3, depth, columns, false);
+      }
+    }
+  }
+}
+
 HostTensor byteTensor(const Dims& dims, uint64_t seed) {
   HostTensor tensor(DataType::kI8, dims);
   const auto values = bytes(dims.count(), seed);
@@ -81,7 +169,7 @@ void expectProduct(const Dims& a, const Dims& b, const Dims& y, const std::strin
 TEST(ByteProduct, Matrices) {
   for (const int64_t rows : {1, 2, 7, 8, 9, 67}) {
     for (const int64_t depth : {1, 4, 130}) {
-      for (const int64_t columns : {1, 16, 33, 97}) {
+      for (const int64_t columns : {1, 3, 16, 33, 64, 97}) {
         expectProduct({rows, depth}, {depth, columns}, {rows, columns}, "");
         expectProduct({depth, rows}, {columns, depth}, {rows, columns}, "{transposeA=true transposeB=true}");
       }

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
@@ -41,16 +43,37 @@ bool detectNarrowVnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kBit) != 0;
 }
+// The system saves these registers, 8 KiB a thread, for processes that asked for them.
+bool detectByteTiles() {
+  constexpr unsigned kTiles = 1u << 24;
+  constexpr unsigned kBytes = 1u << 25;
+  constexpr unsigned kSavesState = 1u << 27;
+  constexpr unsigned kSaved = 3u << 17;
+  constexpr int kAskPermission = 0x1023;
+  constexpr int kTileData = 18;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSavesState) == 0) return false;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTiles) == 0 || (d & kBytes) == 0) return false;
+  unsigned low = 0, high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & kSaved) == kSaved && syscall(SYS_arch_prctl, kAskPermission, kTileData) == 0;
+}
 #else
 Isa detect() { return Isa::kBaseline; }
 bool detectVnni() { return false; }
 bool detectNarrowVnni() { return false; }
 bool detectByteTables() { return false; }
+bool detectByteTiles() { return false; }
 #endif
 
-Isa limit() {
+const char* limitName() {
   const char* value = std::getenv("TENON_MAX_ISA");
-  if (value == nullptr || *value == '\0') return Isa::kAvx512;
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
+Isa limit() {
+  const char* value = limitName();
+  if (value == nullptr) return Isa::kAvx512;
   for (const Isa isa : {Isa::kSse4, Isa::kAvx2, Isa::kAvx512}) {
     if (name(isa) == value) return isa;
   }
@@ -81,6 +104,11 @@ bool hasVnni() {
 
 bool hasByteTables() {
   static const bool kHas = bestIsa() >= Isa::kAvx512 && detectByteTables();
+  return kHas;
+}
+
+bool hasByteTiles() {
+  static const bool kHas = limitName() == nullptr && bestIsa() == Isa::kAvx512 && detectByteTiles();
   return kHas;
 }
 

@@ -20,6 +20,9 @@ Isa bestIsa();
 bool hasVnni();
 // The same in vectors of 256 bits, encoded as AVX instructions are (AVX-VNNI).
 bool hasNarrowVnni();
+// Whether it multiplies matrices of bytes that lie in registers (AMX-INT8), the system lets this process do so (it is
+// asked once), and TENON_MAX_ISA is not set.
+bool hasByteTiles();
 // Whether it looks up bytes in tables of 128 at once (AVX512-VBMI), and may.
 bool hasByteTables();
 

@@ -115,27 +115,60 @@ class AttentionInstance final : public runtime::KernelInstance {
         op_.hasMask ? static_cast<const float*>(arguments.inputs[op_.maskInput()]) + maskOffset(unit) + first * maskRow_
                     : nullptr;
     const int64_t seen = op_.causal ? std::min(first + rows, k_.rows) : k_.rows;  // by one of the rows
-    const int64_t columns = wholeVectors(seen);
+    const auto [begin, end] = seenThrough(mask, first, rows, seen);
+    const int64_t columns = wholeVectors(end - begin);
     if (isFew_) {
       const auto* k = static_cast<const float*>(arguments.inputs[op_.packed ? 0 : 1]) + k_.offset(unit / sharing_);
-      for (int64_t i = 0; i < rows; ++i) dots_(k, k_.step, q + i * q_.step, q_.width, scores + i * padded_, seen);
+      for (int64_t i = 0; i < rows; ++i)
+        dots_(k + begin * k_.step, k_.step, q + i * q_.step, q_.width, scores + i * padded_, end - begin);
     } else {
-      functions_.product(q, q_.step, keys, padded_, scores, padded_, rows, columns, q_.width);
+      functions_.product(q, q_.step, keys + begin, padded_, scores, padded_, rows, columns, q_.width);
     }
     float sums[kRowsPerBlock];
     for (int64_t i = 0; i < rows; ++i) {
       float* row = scores + i * padded_;
-      const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
-      const float factor = prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_, own, columns);
+      const int64_t own = std::min(op_.causal ? first + i + 1 : seen, end) - begin;
+      const float factor =
+          prepare(row, mask == nullptr ? nullptr : mask + i * maskRow_ + begin * maskColumn_, own, columns);
       sums[i] = functions_.softmax(row, columns, factor);
       if (!op_.emptyIsZero || sums[i] > 0) continue;
       std::fill(row, row + columns, 0.f);  // weights of 0, which still make NaN of an infinite value
       sums[i] = 1;
     }
-    functions_.product(scores, padded_, v, v_.step, out, out_.step, rows, v_.width, seen);
+    functions_.product(scores, padded_, v + begin * v_.step, v_.step, out, out_.step, rows, v_.width, end - begin);
     for (int64_t i = 0; i < rows; ++i) {
       functions_.scale(out + i * out_.step, v_.width, k_.rows == 0 ? 0 : 1 / sums[i]);
     }
+  }
+
+  // The keys that one of the rows sees, by whole vectors: a mask that takes so much away that no score makes up for it
+  // leaves weights of exactly 0. Rows that see nothing weigh all keys alike, or none, and want them all.
+  struct Keys {
+    int64_t begin, end;
+  };
+  Keys seenThrough(const float* mask, int64_t first, int64_t rows, int64_t seen) const {
+    if (mask == nullptr || maskColumn_ != 1) return {0, seen};
+    constexpr float kUnseen = -1e30F;  // infinities and the lowest numbers of f32 and bf16
+    const auto sees = [&](const float* row, int64_t vector, int64_t own) {
+      int any = 0;  // of NaN, too
+      for (int64_t t = vector * kScoreLanes; t < std::min((vector + 1) * kScoreLanes, own); ++t)
+        any |= static_cast<int>(!(row[t] < kUnseen));
+      return any != 0;
+    };
+    Keys keys{seen, 0};
+    const int64_t different = maskRow_ == 0 && !op_.causal ? std::min<int64_t>(rows, 1) : rows;
+    for (int64_t i = 0; i < different; ++i) {
+      const float* const row = mask + i * maskRow_;
+      const int64_t own = op_.causal ? std::min(first + i + 1, seen) : seen;
+      int64_t last = (own + kScoreLanes - 1) / kScoreLanes - 1;
+      while (last >= 0 && !sees(row, last, own)) --last;
+      if (last < 0) return {0, seen};
+      keys.end = std::max(keys.end, std::min((last + 1) * kScoreLanes, seen));
+      int64_t vector = 0;
+      while (vector * kScoreLanes < keys.begin && !sees(row, vector, own)) ++vector;
+      keys.begin = std::min(keys.begin, vector * kScoreLanes);
+    }
+    return keys;
   }
 
   static int64_t wholeVectors(int64_t keys) {

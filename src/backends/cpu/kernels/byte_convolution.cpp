@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/common/byte_tiles.h"
 #include "backends/cpu/kernels/common/byte_window.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -50,8 +51,7 @@ struct ByteConvolutionKernel final : runtime::Kernel, runtime::Packer {
 
 class ByteConvolutionInstance final : public runtime::KernelInstance {
  public:
-  explicit ByteConvolutionInstance(const ByteConvolutionKernel& kernel)
-      : kernel_(kernel), multiply_(byteTileFunction()), multiplyAndFinish_(byteTileFinish()) {}
+  explicit ByteConvolutionInstance(const ByteConvolutionKernel& kernel) : kernel_(kernel) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& op = kernel_.op;
@@ -100,7 +100,10 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       x = reinterpret_cast<const uint8_t*>(workspace);
     }
     auto* const y = static_cast<char*>(arguments.outputs[0]);
-    runJobs(units_ * blocks_ * chunks_, count_ * weights_.tapCount * weights_.depth / 4,
+    // Few columns take as long as a panel of them.
+    const int64_t columns =
+        weights_.isDepthwise ? weights_.outputs : weights_.groups * weights_.groupPanels() * kBytePanel;
+    runJobs(units_ * blocks_ * chunks_, count_ / weights_.outputs * columns * weights_.tapCount * weights_.depth / 4,
             [&](int64_t job) { compute(job / chunks_, job % chunks_, x, y); });
   }
 
@@ -110,8 +113,11 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     const int64_t plane = image_.outPlane();
     units_ = isLast_ ? 1 : image_.batch;
     unitPixels_ = isLast_ ? plane * image_.batch : plane;
+    tiling_ = byteTiling(
+        {weights_.isDepthwise ? 0 : unitPixels_, weights_.tapCount, byteQuads(weights_.depth), weights_.columns()});
+    multiplyAndFinish_ = tiling_.byRegisters ? nullptr : byteTileFinish();
     const int64_t least = (unitPixels_ + kBlockPixels - 1) / kBlockPixels;
-    blockPixels_ = ((unitPixels_ + least - 1) / least + kByteRows - 1) / kByteRows * kByteRows;
+    blockPixels_ = ((unitPixels_ + least - 1) / least + tiling_.rows - 1) / tiling_.rows * tiling_.rows;
     blocks_ = (unitPixels_ + blockPixels_ - 1) / blockPixels_;
     const int64_t width = byteChannels().channels;
     pieces_ = weights_.isDepthwise ? (weights_.outputs + width - 1) / width
@@ -190,6 +196,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     const int64_t first = chunk * chunkPieces_;
     const int64_t last = std::min(pieces_, first + chunkPieces_);
     if (isByRows_ && !centersRows_) return byRows(block, first, last, y);
+    const ByteTileScope scope(tiling_);
     for (int64_t piece = first; piece < last; ++piece)
       weights_.isDepthwise ? channels(block, piece, y) : panels(block, piece, y);
   }
@@ -229,12 +236,13 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     tile.panelCount = static_cast<int>(std::min<int64_t>(2, weights_.groupPanels() - panel));
     tile.width = tile.panelCount * kBytePanel;
     tile.outStep = kColumns;
-    alignas(64) int32_t sums[kByteRows * kColumns];
+    alignas(64) int32_t sums[kMostByteRows * kColumns];
     alignas(64) char scratch[kBlockPixels * kColumns * 4];
     tile.out = sums;
     const Piece part{column, std::min(tile.width, weights_.columns() - panel * kBytePanel)};
-    const int64_t tiles = (block.pixels + kByteRows - 1) / kByteRows;
-    const int64_t rows = (block.pixels + tiles - 1) / tiles;  // alike, as few rows cost as much as many
+    const int64_t tiles = (block.pixels + tiling_.rows - 1) / tiling_.rows;
+    // Alike, as few rows cost as much as many; registers are filled.
+    const int64_t rows = tiling_.byRegisters ? tiling_.rows : (block.pixels + tiles - 1) / tiles;
     for (int64_t row = 0; row < block.pixels; row += rows) {
       tile.rows = block.windows + row;
       tile.rowCount = static_cast<int>(std::min(rows, block.pixels - row));
@@ -244,7 +252,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
         multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type, to.out, to.outStep);
         continue;
       }
-      multiply_(tile);
+      tiling_.multiply(tile);
       for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r) center(sums + r * kColumns, tile.rows[r], tile, part);
       finish(sums, kColumns, block, row, tile.rowCount, part, scratch, y);
     }
@@ -393,8 +401,8 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   }
 
   const ByteConvolutionKernel& kernel_;
-  ByteTileFunction multiply_;
-  ByteTileFinish multiplyAndFinish_;
+  ByteTiling tiling_;
+  ByteTileFinish multiplyAndFinish_ = nullptr;
   ByteFinish::Function finish_ = nullptr;
   decltype(TransposeFunctions::transpose) turn_ = nullptr;
   ByteWeights weights_;

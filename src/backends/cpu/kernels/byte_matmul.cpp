@@ -1,10 +1,10 @@
 // Matmul of 8-bit integers: exact sums in i32. A constant right matrix is packed when the engine is loaded, any other
 // at each launch; the epilogue takes the sums from the workspace.
+#include "backends/cpu/kernels/common/byte_tiles.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/matrix_pairs.h"
 #include "backends/cpu/kernels/common/pointwise_runner.h"
 #include "backends/cpu/kernels/common/work_queue.h"
-#include "backends/cpu/kernels/simd/byte_product_simd.h"
 #include "core/error.h"
 #include "ops/op/matmul.h"
 #include "ops/strides.h"
@@ -39,10 +39,11 @@ struct ByteMatMulKernel final : runtime::Kernel, runtime::Packer {
   void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
     const auto* const from = static_cast<const int8_t*>(sources[0]);
     const int64_t columnStep = op.transposeB ? depth : 1;
-    runJobs(bytePanels(columns), columns * depth, [&](int64_t p) {
-      const int64_t column = p * kBytePanel;
-      packBytePanel(from + column * columnStep, depth, std::min(kBytePanel, columns - column),
-                    op.transposeB ? 1 : columns, columnStep, static_cast<int8_t*>(to) + p * bytePanelBytes(depth));
+    runJobs((bytePanels(columns) + kBytePanelsTogether - 1) / kBytePanelsTogether, columns * depth, [&](int64_t job) {
+      const int64_t panel = job * kBytePanelsTogether;
+      const int64_t column = panel * kBytePanel;
+      packBytePanels(from + column * columnStep, depth, std::min(kBytePanelsTogether * kBytePanel, columns - column),
+                     op.transposeB ? 1 : columns, columnStep, static_cast<int8_t*>(to) + panel * bytePanelBytes(depth));
     });
   }
   void restore(const runtime::PackedForm&, size_t, const void* packed, void* to) const override {
@@ -63,8 +64,7 @@ struct ByteMatMulKernel final : runtime::Kernel, runtime::Packer {
 
 class ByteMatMulInstance final : public runtime::KernelInstance {
  public:
-  explicit ByteMatMulInstance(const ByteMatMulKernel& kernel)
-      : kernel_(kernel), epilogue_(kernel.op.epilogue), multiply_(byteTileFunction()) {}
+  explicit ByteMatMulInstance(const ByteMatMulKernel& kernel) : kernel_(kernel), epilogue_(kernel.op.epilogue) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& y = shapes.outputs[0];
@@ -78,9 +78,10 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     }
     const auto matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
     const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
-    const int64_t tiles = (rows_ + kByteRows - 1) / kByteRows;
-    blockRows_ = kByteRows * std::clamp<int64_t>(kBlockBytes / (kByteRows * std::max<int64_t>(rowBytes_, 1)), 1,
-                                                 std::max<int64_t>(tiles / jobs, 1));
+    tiling_ = byteTiling({rows_, 1, byteQuads(depth_), columns_});
+    const int64_t tiles = (rows_ + tiling_.rows - 1) / tiling_.rows;
+    blockRows_ = tiling_.rows * std::clamp<int64_t>(kBlockBytes / (tiling_.rows * std::max<int64_t>(rowBytes_, 1)), 1,
+                                                    std::max<int64_t>(tiles / jobs, 1));
     blocks_ = (rows_ + blockRows_ - 1) / blockRows_;
     const int64_t pairs = (bytePanels(columns_) + 1) / 2;
     chunks_ = std::clamp<int64_t>(jobs / std::max<int64_t>(blocks_, 1), 1, std::max<int64_t>(pairs, 1));
@@ -106,7 +107,7 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     void* const sums = hasEpilogue_ ? workspace + sumsAt_ : arguments.outputs[0];
     const int64_t each = blocks_ * chunks_;
     const auto matrices = static_cast<int64_t>(matrices_.size());
-    runJobs(matrices * each, matrices * rows_ * columns_ * depth_ / 4,
+    runJobs(matrices * each, matrices * rows_ * bytePanels(columns_) * kBytePanel * depth_ / 4,
             [&](int64_t i) { job(i / each, i % each, rows, panels, static_cast<int32_t*>(sums)); });
     if (!hasEpilogue_) return;
     operands_[0] = sums;
@@ -143,13 +144,14 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
 
   void packMatrices(const int8_t* b, int8_t* to) const {
     const bool transposed = kernel_.op.transposeB;
-    const int64_t panels = bytePanels(columns_);
+    const int64_t each = (bytePanels(columns_) + kBytePanelsTogether - 1) / kBytePanelsTogether;
     const int64_t columnStep = transposed ? depth_ : 1;
-    runJobs(countB_ * panels, countB_ * columns_ * depth_, [&](int64_t i) {
-      const int64_t column = i % panels * kBytePanel;
-      packBytePanel(b + i / panels * depth_ * columns_ + column * columnStep, depth_,
-                    std::min(kBytePanel, columns_ - column), transposed ? 1 : columns_, columnStep,
-                    to + i * bytePanelBytes(depth_));
+    runJobs(countB_ * each, countB_ * columns_ * depth_, [&](int64_t i) {
+      const int64_t panel = i % each * kBytePanelsTogether;
+      const int64_t column = panel * kBytePanel;
+      packBytePanels(b + i / each * depth_ * columns_ + column * columnStep, depth_,
+                     std::min(kBytePanelsTogether * kBytePanel, columns_ - column), transposed ? 1 : columns_,
+                     columnStep, to + i / each * matrixBytes_ + panel * bytePanelBytes(depth_));
     });
   }
 
@@ -159,10 +161,11 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     const int64_t lastRow = std::min(rows_, firstRow + blockRows_);
     const int64_t firstPanel = index % chunks_ * chunkPanels_;
     const int64_t lastPanel = std::min(firstPanel + chunkPanels_, bytePanels(columns_));
+    const ByteTileScope scope(tiling_);
     for (int64_t p = firstPanel; p < lastPanel; p += 2) {
       ByteTile tile;
       const int64_t tap = 0;
-      const uint8_t* sources[kByteRows];
+      const uint8_t* sources[kMostByteRows];
       tile.rows = sources;
       tile.taps = &tap;
       tile.panels = panels + pair.b * matrixBytes_ + p * bytePanelBytes(depth_);
@@ -171,18 +174,18 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
       tile.panelCount = static_cast<int>(std::min<int64_t>(2, lastPanel - p));
       tile.width = std::min(tile.panelCount * kBytePanel, columns_ - p * kBytePanel);
       tile.outStep = columns_;
-      for (int64_t row = firstRow; row < lastRow; row += kByteRows) {
-        tile.rowCount = static_cast<int>(std::min(kByteRows, lastRow - row));
+      for (int64_t row = firstRow; row < lastRow; row += tiling_.rows) {
+        tile.rowCount = static_cast<int>(std::min(tiling_.rows, lastRow - row));
         for (int64_t r = 0; r < tile.rowCount; ++r) sources[r] = rows + (pair.a * rows_ + row + r) * rowBytes_;
         tile.out = out + (matrix * rows_ + row) * columns_ + p * kBytePanel;
-        multiply_(tile);
+        tiling_.multiply(tile);
       }
     }
   }
 
   const ByteMatMulKernel& kernel_;
   PointwiseRunner epilogue_;
-  ByteTileFunction multiply_;
+  ByteTiling tiling_;
   std::vector<MatrixPairs::Pair> matrices_;
   std::vector<void*> operands_;  // of the epilogue
   bool hasEpilogue_ = false;

@@ -120,7 +120,7 @@ void tile(const ByteTile& t) { eachPanel(t, widened<4>, widened<1>); }
 
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
 
-#define TENON_VNNI __attribute__((target("avx512vnni")))
+#define TENON_VNNI __attribute__((target(HWY_TARGET_STR ",avx512vnni")))
 
 TENON_VNNI inline void storeVnni(__m512i sums, const int8_t* panelEnd, int64_t width, int32_t* out) {
   const auto mask = static_cast<__mmask16>(width >= kBytePanel ? 0xffffU : (1U << width) - 1);
@@ -132,31 +132,61 @@ TENON_VNNI inline void addProducts(__m512i& sums, __m512i a, __m512i b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
 }
 
+// Sums that wait for each other take four or five cycles a step, in which a processor could do eight of them: few rows
+// have sums of their own for each of several quads.
+template <int kRows, int kPanels>
+constexpr int kQuadsTogether = kRows* kPanels <= 1   ? 8
+                               : kRows* kPanels <= 2 ? 4
+                               : kRows* kPanels <= 4 ? 2
+                                                     : 1;
+
 template <int kRows, int kPanels>
 TENON_VNNI inline __attribute__((always_inline)) const int8_t* quadSums(const ByteTile& t,
                                                                         __m512i (&sums)[kRows][kPanels]) {
+  constexpr int kQuads = kQuadsTogether<kRows, kPanels>;
   const int64_t step = t.panelStep;
   const int8_t* panel = t.panels;
   const uint8_t* rows[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) rows[r] = t.rows[r];
+  __m512i parts[kQuads][kRows][kPanels];
+#pragma GCC unroll 8
+  for (int q = 0; q < kQuads; ++q) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) parts[q][r][p] = _mm512_setzero_si512();
+    }
+  }
+  const auto add = [&](int64_t at, __m512i(&to)[kRows][kPanels])
+      __attribute__((always_inline, target(HWY_TARGET_STR ",avx512vnni"))) {
+    __m512i b[kPanels];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(rows[r] + at)));
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) addProducts(to[r][p], a, b[p]);
+    }
+    panel += kQuadBytes;
+  };
+  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
+    int64_t at = t.taps[tap];
+    const int64_t end = at + t.quads * kByteQuad;
+    for (; kQuads > 1 && at + kQuads * kByteQuad <= end; at += kQuads * kByteQuad) {
+#pragma GCC unroll 8
+      for (int q = 0; q < kQuads; ++q) add(at + q * kByteQuad, parts[q]);
+    }
+    for (; at < end; at += kByteQuad) add(at, parts[0]);
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_setzero_si512();
-  }
-  for (int64_t tap = 0; tap < t.tapCount; ++tap) {
-    const int64_t first = t.taps[tap];
-    for (int64_t at = first; at < first + t.quads * kByteQuad; at += kByteQuad, panel += kQuadBytes) {
-      __m512i b[kPanels];
-#pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) b[p] = _mm512_loadu_si512(panel + p * step);
+    for (int p = 0; p < kPanels; ++p) {
+      sums[r][p] = parts[0][r][p];
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(quadOf(rows[r] + at)));
-#pragma GCC unroll 2
-        for (int p = 0; p < kPanels; ++p) addProducts(sums[r][p], a, b[p]);
-      }
+      for (int q = 1; q < kQuads; ++q) sums[r][p] = _mm512_add_epi32(sums[r][p], parts[q][r][p]);
     }
   }
   return panel;
@@ -282,34 +312,49 @@ ByteTileFinish bestFinish() { return platform::hasVnni() ? vnniFinish : nullptr;
 #elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
 
 // The same instruction for vectors of 32 bytes, which processors without AVX-512 may have: up to four rows by one
-// panel.
+// panel, a single row by four quads at a time, for the same reason.
 template <int kRows>
 void quadTile(const ByteTile& t, int first, const int8_t* panel, int64_t width, int32_t* out) {
   constexpr int kVectors = 2;
-  __m256i sums[kRows][kVectors];
+  constexpr int kQuads = kRows == 1 ? 4 : 1;
+  __m256i sums[kQuads][kRows][kVectors];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    for (auto& sum : sums[r]) sum = _mm256_setzero_si256();
+  for (int q = 0; q < kQuads; ++q) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      for (auto& sum : sums[q][r]) sum = _mm256_setzero_si256();
+    }
   }
   const int8_t* from = panel;
+  const auto add = [&](int64_t at, __m256i(&to)[kRows][kVectors]) __attribute__((always_inline)) {
+    const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(t.rows[first + r] + at)));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(to[r][0]) : "x"(quad), "x"(left));
+      asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(to[r][1]) : "x"(quad), "x"(right));
+    }
+    from += kQuadBytes;
+  };
   for (int64_t tap = 0; tap < t.tapCount; ++tap) {
     int64_t at = t.taps[tap];
-    for (int64_t q = 0; q < t.quads; ++q, at += kByteQuad, from += kQuadBytes) {
-      const __m256i left = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-      const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kQuadBytes / 2));
+    const int64_t end = at + t.quads * kByteQuad;
+    for (; kQuads > 1 && at + kQuads * kByteQuad <= end; at += kQuads * kByteQuad) {
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const __m256i quad = _mm256_set1_epi32(static_cast<int32_t>(quadOf(t.rows[first + r] + at)));
-        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][0]) : "x"(quad), "x"(left));
-        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[r][1]) : "x"(quad), "x"(right));
-      }
+      for (int q = 0; q < kQuads; ++q) add(at + q * kByteQuad, sums[q]);
     }
+    for (; at < end; at += kByteQuad) add(at, sums[0]);
   }
   alignas(64) int32_t line[kBytePanel];
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(line), sums[r][0]);
-    _mm256_store_si256(reinterpret_cast<__m256i*>(line + kBytePanel / kVectors), sums[r][1]);
+    for (int v = 0; v < kVectors; ++v) {
+      __m256i sum = sums[0][r][v];
+#pragma GCC unroll 4
+      for (int q = 1; q < kQuads; ++q) sum = _mm256_add_epi32(sum, sums[q][r][v]);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(line) + v, sum);
+    }
     store(line, from, width, out + r * t.outStep);
   }
 }
@@ -326,48 +371,10 @@ ByteTileFinish bestFinish() { return nullptr; }
 
 #endif
 
-// Sixteen columns that lie side by side, four rows at a time; how many rows were packed. `sums` are those of the
-// columns.
-int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int8_t* HWY_RESTRICT to,
-                  int32_t* HWY_RESTRICT sums) {
-#if HWY_TARGET == HWY_SCALAR
-  return 0;
-#else
-  const hn::FixedTag<int8_t, kBytePanel> d;
-  const hn::Repartition<int16_t, decltype(d)> pairs;
-  int64_t k = 0;
-  for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
-    const auto a = hn::LoadU(d, from);
-    const auto b = hn::LoadU(d, from + step);
-    const auto c = hn::LoadU(d, from + 2 * step);
-    const auto e = hn::LoadU(d, from + 3 * step);
-    const auto lowAb = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
-    const auto highAb = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-    const auto lowCe = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
-    const auto highCe = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
-    auto* const quads = reinterpret_cast<int16_t*>(to);
-    hn::StoreU(hn::InterleaveLower(pairs, lowAb, lowCe), pairs, quads);
-    hn::StoreU(hn::InterleaveUpper(pairs, lowAb, lowCe), pairs, quads + 8);
-    hn::StoreU(hn::InterleaveLower(pairs, highAb, highCe), pairs, quads + 16);
-    hn::StoreU(hn::InterleaveUpper(pairs, highAb, highCe), pairs, quads + 24);
-    for (int64_t column = 0; column < kBytePanel; ++column) {
-      sums[column] += from[column] + from[column + step] + from[column + 2 * step] + from[column + 3 * step];
-    }
-  }
-  return k;
-#endif
-}
-
-// A row of bytes, each with its sign bit changed.
-void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
-  for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(static_cast<uint8_t>(from[k]) ^ 0x80U);
-}
-
 }  // namespace byte_product
 
 ByteTileFunction findByteTile() { return byte_product::best(); }
 ByteTileFinish findByteTileFinish() { return byte_product::bestFinish(); }
-BytePacking findBytePacking() { return {byte_product::packQuads, byte_product::changeSigns}; }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -378,51 +385,11 @@ namespace {
 
 TENON_SIMD_TABLE(findByteTile);
 TENON_SIMD_TABLE(findByteTileFinish);
-TENON_SIMD_TABLE(findBytePacking);
-
-const BytePacking& packing() {
-  static const BytePacking kPacking = TENON_SIMD_BEST(findBytePacking)();
-  return kPacking;
-}
 
 }  // namespace
 
 ByteTileFunction byteTileFunction() { return TENON_SIMD_BEST(findByteTile)(); }
 ByteTileFinish byteTileFinish() { return TENON_SIMD_BEST(findByteTileFinish)(); }
-
-void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
-                   int8_t* to) {
-  int32_t sums[kBytePanel] = {};
-  const int64_t quads = byteQuads(depth);
-  int64_t packed = 0;
-  if (columns == kBytePanel && columnStep == 1) packed = packing().packQuads(from, depth, depthStep, to, sums);
-  to += packed * kBytePanel;
-  for (int64_t q = packed / kByteQuad; q < quads; ++q) {
-    for (int64_t c = 0; c < kBytePanel; ++c) {
-      for (int64_t j = 0; j < kByteQuad; ++j) {
-        const int64_t k = q * kByteQuad + j;
-        const int8_t value = k < depth && c < columns ? from[k * depthStep + c * columnStep] : static_cast<int8_t>(0);
-        sums[c] += value;
-        *to++ = value;
-      }
-    }
-  }
-  for (int32_t& sum : sums) sum *= 128;
-  std::memcpy(to, sums, sizeof(sums));
-}
-
-void changeByteSigns(const void* from, int64_t count, uint8_t* to) {
-  packing().changeSigns(static_cast<const int8_t*>(from), count, to);
-}
-
-void shiftBytes(const int8_t* from, int64_t depth, int64_t step, uint8_t* to) {
-  if (step == 1) {
-    packing().changeSigns(from, depth, to);
-  } else {
-    for (int64_t k = 0; k < depth; ++k) to[k] = static_cast<uint8_t>(from[k * step]) ^ 0x80U;
-  }
-  for (int64_t k = depth; k < byteQuads(depth) * kByteQuad; ++k) to[k] = 0;
-}
 
 }  // namespace tenon::backends::cpu
 #endif

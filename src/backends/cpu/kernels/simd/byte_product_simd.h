@@ -47,16 +47,19 @@ using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns
                                 int64_t outStep);
 ByteTileFinish byteTileFinish();
 
-// How whole quads of sixteen columns, `step` bytes from row to row, are packed, and a row of bytes changes its sign
-// bits.
+// How whole quads of up to sixteen columns, `step` bytes from row to row, are packed, as many as are returned, of rows
+// behind which sixteen bytes may be read; packed ones are added up by column; a row of bytes changes its sign bits.
 struct BytePacking {
-  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int8_t* to, int32_t* sums) = nullptr;
+  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int64_t columns, int8_t* to,
+                       int32_t* sums) = nullptr;
+  void (*sumQuads)(const int8_t* packed, int64_t quads, int32_t* sums) = nullptr;
   void (*changeSigns)(const int8_t* from, int64_t depth, uint8_t* to) = nullptr;
 };
 
-// Packs up to 16 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
-void packBytePanel(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
-                   int8_t* to);
+constexpr int64_t kBytePanelsTogether = 4;
+// Packs up to 64 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
+void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
+                    int8_t* to);
 // Bytes plus 128, which may stay where they are.
 void changeByteSigns(const void* from, int64_t count, uint8_t* to);
 // A row of `depth` bytes, `step` apart, plus 128 each; to whole quads.
