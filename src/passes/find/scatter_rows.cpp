@@ -1,5 +1,6 @@
-// scatter_reduce(x, p(i repeated along the axes behind the scattered one), u) => scatter_reduce{rows}(x, p(i), u), where
-// p is any scalar work, in one node or in several: whole rows are combined, and indices are compared once for each.
+// scatter_reduce(x, p(i repeated along the axes behind the scattered one), u) => scatter_reduce{rows}(x, p(i), u),
+// where p is any scalar work, in one node or in several: whole rows are combined, and indices are compared once for
+// each.
 #include "passes/common/pass.h"
 
 #include <algorithm>
