@@ -2,19 +2,17 @@
 #include "ops/op/grid_sample.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
+#include "backends/cpu/kernels/simd/grid_sample_simd.h"
+#include "core/error.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kPlaces = 256;  // of a job
-
-struct Corners {
-  int64_t pixel[4][kPlaces];
-  float weight[4][kPlaces];
-};
+constexpr auto kPlaces = static_cast<int64_t>(kGridPlaces);  // of a job
 
 class GridSampleInstance final : public runtime::KernelInstance {
  public:
@@ -23,6 +21,8 @@ class GridSampleInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     x_ = shapes.inputs[0].dims;
     y_ = shapes.outputs[0].dims;
+    checkUser(x_[2] * x_[3] <= std::numeric_limits<int32_t>::max(),
+              "grid_sample: planes of {} x {} pixels; at most 2^31 - 1 are supported", x_[2], x_[3]);
     return 0;
   }
 
@@ -36,43 +36,22 @@ class GridSampleInstance final : public runtime::KernelInstance {
       std::fill(y, y + y_.count(), 0.0F);
       return;
     }
+    const size_t taps = op_.mode == ops::GridMode::kNearest ? 1 : 4;
     const int64_t pieces = (places + kPlaces - 1) / kPlaces;
     runJobs(y_[0] * pieces, y_.count() * 8, [&](int64_t job) {
       const int64_t image = job / pieces, first = job % pieces * kPlaces;
       const int64_t count = std::min(kPlaces, places - first);
-      Corners corners;
-      locate(grid + (image * places + first) * 2, count, corners);
+      GridCorners corners;
+      functions_.locate(op_, grid + (image * places + first) * 2, static_cast<size_t>(count),
+                        static_cast<int32_t>(x_[2]), static_cast<int32_t>(x_[3]), corners);
       for (int64_t channel = image * channels; channel < (image + 1) * channels; ++channel)
-        sum(x + channel * pixels, corners, count, y + channel * places + first);
+        functions_.sum(x + channel * pixels, corners, taps, static_cast<size_t>(count), y + channel * places + first);
     });
   }
 
  private:
-  void locate(const float* grid, int64_t count, Corners& corners) const {
-    for (int64_t i = 0; i < count; ++i) {
-      const auto across = ops::gridTaps(op_, grid[i * 2], x_[3]);
-      const auto down = ops::gridTaps(op_, grid[i * 2 + 1], x_[2]);
-      for (int corner = 0; corner < 4; ++corner) {
-        const int a = corner / 2, b = corner % 2;
-        corners.pixel[corner][i] = down.pixel[a] * x_[3] + across.pixel[b];
-        corners.weight[corner][i] = down.weight[a] * across.weight[b];
-      }
-    }
-  }
-
-  void sum(const float* plane, const Corners& corners, int64_t count, float* y) const {
-    for (int64_t i = 0; i < count; ++i) {
-      float sum = 0;
-      for (int corner = 0; corner < 4; ++corner) {
-        const float weight = corners.weight[corner][i];
-        const float pixel = plane[corners.pixel[corner][i]];
-        sum += weight == 0 ? 0.0F : weight * pixel;  // a pixel that weighs nothing may be an infinity
-      }
-      y[i] = sum;
-    }
-  }
-
   const ops::GridSample op_;
+  const GridSampleFunctions functions_ = gridSampleFunctions();
   Dims x_, y_;
 };
 
