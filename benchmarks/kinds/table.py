@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from . import others, pictures, sequences
+from .table_more import MORE
 
 
 def picture(batch, *extents, channels=3):
@@ -246,6 +247,7 @@ NETWORKS = {
     "swin_v2_t": vision("swin_v2_t", 256), "maxvit_t": vision("maxvit_t", 224, 224), "vit_b_32": vision("vit_b_32", 224, 224),
     "googlenet": vision("googlenet", aux_logits=False, init_weights=False),
     "inception_v3": vision("inception_v3", 299, 96, aux_logits=False, init_weights=False),
+    **MORE,
 }
 
 

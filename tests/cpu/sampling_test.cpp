@@ -95,6 +95,25 @@ TEST(DeformableAttention, MapsOfAnySize) {
   }
 }
 
+TEST(GridSample, EveryModeBorderAndSize) {
+  for (const char* mode : {"linear", "nearest"}) {
+    for (const char* border : {"zero", "clamp", "reflect"}) {
+      for (const char* align : {"true", "false"}) {
+        for (const auto& [height, width, rows] :
+             {std::tuple{1, 1, 1}, std::tuple{7, 5, 103}, std::tuple{0, 3, 2}, std::tuple{4, 9, 0}}) {
+          const auto line =
+              fmt::format("  %y : f32[2,3,{},3] = grid_sample{{mode={} border={} alignCorners={}}}(%a, %b) \"g\"\n",
+                          rows, mode, border, align);
+          expectKernelMatches(line,
+                              listOf(uniform({2, 3, height, width}, -1, 1, 1), uniform({2, rows, 3, 2}, -2.5, 2.5, 2)),
+                              "grid_sample", "cpu.grid_sample", 1e-5);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 TEST(ScatterReduce, EveryAxisAndReduction) {
   for (const auto type : {DataType::kF32, DataType::kI64, DataType::kI32, DataType::kI8, DataType::kU8}) {
     for (const char* op : {"sum", "prod", "max", "min"}) {

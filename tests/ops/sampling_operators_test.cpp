@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "ops/op/deformable_attention.h"
 #include "ops/op/deformable_columns.h"
+#include "ops/op/grid_sample.h"
 #include "ops/op/pillars.h"
 #include "ops/op/scatter_reduce.h"
 #include "support.h"
@@ -24,6 +25,40 @@ double sample(const std::function<double(int64_t, int64_t)>& pixel, int64_t heig
     }
   }
   return sum;
+}
+
+// ONNX's definition: a pixel outside is what the border makes of it.
+TEST(GridSample, AgreesWithItsDefinition) {
+  Rng rng(83);
+  for (int round = 0; round < 200; ++round) {
+    GridSample op;
+    op.border = static_cast<GridBorder>(round % 3);
+    op.alignCorners = round % 2 == 1;
+    const int64_t n = pick(rng, 1, 2), c = pick(rng, 1, 3), h = pick(rng, 1, 5), w = pick(rng, 1, 6),
+                  many = pick(rng, 0, 4);
+    const auto x = randomTensor(rng, {n, c, h, w}), grid = randomTensor(rng, {n, many, 3, 2});
+    std::vector<double> expected(static_cast<size_t>(n * c * many * 3));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      const int64_t place = at % (many * 3), plane = at / (many * 3);
+      const auto mapped = [&](int64_t axis, int64_t extent) {
+        const double size = static_cast<double>(extent), low = op.alignCorners ? 0 : -0.5;
+        const double given = grid.view().loadDouble((plane / c * many * 3 + place) * 2 + axis);
+        double pixel = op.alignCorners ? (given + 1) / 2 * (size - 1) : ((given + 1) * size - 1) / 2;
+        const double high = op.alignCorners ? size - 1 : size - 0.5;
+        if (op.border == GridBorder::kClamp) pixel = std::clamp(pixel, 0.0, size - 1);
+        while (op.border == GridBorder::kReflect && high > low && (pixel < low || pixel > high))
+          pixel = pixel < low ? 2 * low - pixel : 2 * high - pixel;
+        if (op.border == GridBorder::kReflect) pixel = high > low ? std::clamp(pixel, 0.0, size - 1) : 0;
+        return pixel;
+      };
+      expected[i] = sample([&](int64_t a, int64_t b) { return x.view().loadDouble((plane * h + a) * w + b); }, h, w,
+                           mapped(1, h), mapped(0, w));
+    }
+    const auto inputs = list(tensor(x.view().dims, numbers(x)), tensor(grid.view().dims, numbers(grid)));
+    expectNear(numbers(run(op, inputs)[0]), expected, 1e-4, fmt::format("round {}: {}", round, Operator(op).text()));
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 TEST(DeformableColumns, AgreesWithItsDefinition) {

@@ -42,6 +42,18 @@ TEST(FuseSlices, OneSliceAmongOthers) {
   EXPECT_EQ(graph.node(graph.order()[0]).op.as<ops::SlicedPointwise>()->starts, (std::vector<int64_t>{-1, -1, 2}));
 }
 
+// Gates of a cell: the new memory and the new state are results of one node.
+TEST(FuseSlices, SeveralResults) {
+  const std::string body =
+      "input %x : f32[2,6,5]\ninput %c : f32[2,3,5]\n"
+      "%a : f32[2,3,5] = slice{start=[0,0,0] size=[2,3,5]}(%x) \"a\"\n"
+      "%b : f32[2,3,5] = slice{start=[0,3,0] size=[2,3,5]}(%x) \"b\"\n"
+      "%m : f32[2,3,5], %h : f32[2,3,5] = multi_pointwise{expr=\"mul(x0,x1);tanh(t0);mul(t1,x2)\" results=[0,2]}"
+      "(%a, %c, %b) \"cell\"\noutput %m\noutput %h\n";
+  const auto graph = expectPass("fuse_slices", body, "sliced_pointwise", onCuda());
+  EXPECT_EQ(graph.node(graph.order()[0]).op.as<ops::SlicedPointwise>()->results, (std::vector<int64_t>{0, 2}));
+}
+
 TEST(FuseSlices, WhatStays) {
   expectPass("fuse_slices", gate("2,8,5", "2,4,5", "0,4,0"), "slice slice pointwise", onCuda(false));
   expectPass("fuse_slices", gate("2,8,5", "2,4,5", "0,4,0", "output %a\n"), "slice sliced_pointwise", onCuda());

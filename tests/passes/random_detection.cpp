@@ -48,6 +48,12 @@ void Generator::anyDetection(ValueId x) {
                  {x, indices(some, -limit, limit), weights(some)});
     }
     case 4: {
+      if (pick(3) == 0) {
+        const char* const kinds[] = {"zero", "clamp", "reflect"};
+        const bool isKnown = in[0].isConstant();
+        return add(fmt::format("grid_sample{{border={} alignCorners={}}}", kinds[pick(3)], pick(2) == 0),
+                   {isKnown ? x : weights({1, 2, 4, 3}), weights({isKnown ? in[0].constant() : 1, 2, 3, 2})});
+      }
       const int64_t count = 1 + pick(3);
       HostTensor origins(DataType::kI32, {count, 2});
       for (int64_t i = 0; i < count * 2; ++i) origins.view().storeInt(i, 0);

@@ -131,6 +131,11 @@ void Generator::anyScalar(ValueId x) {
           {last_, last_});
     if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
       put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
+    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0) {
+      const int64_t half = shape(last_).back().constant() / 2;
+      put(ops::SlicedPointwise{-1, half, {half, 0}, ops::parseScalarExpr("sub(x0,x1);mul(t0,x1)"), {1, 0}},
+          {last_, last_});
+    }
     return;
   }
   unaryOf(kSmooth[pick(std::size(kSmooth))], x);

@@ -282,6 +282,17 @@ TEST(ScatterRows, IndicesThatAreRepeatedAlongRows) {
   };
   expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", wrapped), "pointwise scatter_reduce");
   expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", plain), "scatter_reduce");
+  // As it is before it is one node, and with an operand that is read as it was before it was repeated.
+  const char* const steps =
+      "const %zero : i64[1,1] = {0}\n%l : bool[5,4] = pointwise{expr=\"less(x0,x1)\"}(%e, %zero) \"less\"\n"
+      "%p : i64[5,4] = pointwise{expr=\"add(x0,9)\"}(%e) \"plus\"\n"
+      "%n : i64[5,4] = pointwise{expr=\"select(x0,x1,x2)\"}(%l, %p, %one) \"wrap\"\n"
+      "%y : f32[9,4] = scatter_reduce(%x, %n, %u) \"add\"\n";
+  expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", steps), "pointwise pointwise pointwise scatter_reduce");
+  const char* const partly =
+      "%a : i64[5,4] = pointwise{expr=\"add(x0,x1)\"}(%e, %all) \"wrap\"\n"
+      "%y : f32[9,4] = scatter_reduce{op=max}(%x, %e, %u) \"add\"\noutput %a\n";
+  expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", partly), "slice pointwise scatter_reduce");
   expected(text("start=[0,0] size=[5,4] stride=[1,1]}(%all", plain), "slice scatter_reduce");
 }
 

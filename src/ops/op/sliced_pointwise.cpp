@@ -1,10 +1,18 @@
 // Slice and Pointwise in one: both rules and both references, one after the other.
 #include "ops/op/sliced_pointwise.h"
 
+#include "ops/op/multi_pointwise.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/slice.h"
 
 namespace tenon::ops {
+namespace {
+
+Operator ofSlices(const SlicedPointwise& op) {
+  return op.results.empty() ? Operator(Pointwise{op.expr}) : Operator(MultiPointwise{op.expr, op.results});
+}
+
+}  // namespace
 
 Facts SlicedPointwise::facts() const { return {}; }
 
@@ -28,13 +36,12 @@ void SlicedPointwise::infer(InferContext& context) const {
     }
     inputs.push_back(std::move(type));
   }
-  const Operator pointwise = Pointwise{expr};
   try {
-    const auto out = pointwise.infer("sliced_pointwise", inputs);
+    const auto out = ofSlices(*this).infer("sliced_pointwise", inputs);
     for (const auto& slice : slices) {
       context.check(slice == out[0].shape, "the expression has shape {}, a slice {}", text(out[0].shape), text(slice));
     }
-    context.output(out[0].dtype, out[0].shape);
+    for (const auto& each : out) context.output(each.dtype, each.shape);
   } catch (const UserError& error) {
     context.fail("{}", error.what());
   }
@@ -57,7 +64,7 @@ void SlicedPointwise::evaluate(const EvalContext& context) const {
     operands.back() = slices.emplace_back(context.inputs[i].dtype, out.dims).view();
     slice.evaluate({context.inputs.subspan(i, 1), std::span(&operands.back(), 1), context.symbols});
   }
-  Pointwise{expr}.evaluate({operands, context.outputs, context.symbols});
+  ofSlices(*this).evaluate({operands, context.outputs, context.symbols});
 }
 
 OperatorInfo operatorInfo_sliced_pointwise() { return describe<SlicedPointwise>(); }

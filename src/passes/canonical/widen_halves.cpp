@@ -8,6 +8,7 @@
 #include "ops/op/attention.h"
 #include "ops/op/convolution.h"
 #include "ops/op/deconvolution.h"
+#include "ops/op/grid_sample.h"
 #include "ops/op/lrn.h"
 #include "ops/op/matmul.h"
 #include "ops/op/pointwise.h"
@@ -28,7 +29,8 @@ bool isComputedWide(const ops::Operator& op) {
   if (const auto* convolution = op.as<ops::Convolution>()) return convolution->epilogue.empty();
   if (const auto* deconvolution = op.as<ops::Deconvolution>()) return deconvolution->epilogue.empty();
   return op.as<ops::Attention>() != nullptr || op.as<ops::Recurrent>() != nullptr || op.as<ops::Lrn>() != nullptr ||
-         op.as<ops::RoiAlign>() != nullptr || op.as<ops::ScatterReduce>() != nullptr;
+         op.as<ops::RoiAlign>() != nullptr || op.as<ops::GridSample>() != nullptr ||
+         op.as<ops::ScatterReduce>() != nullptr;
 }
 
 bool widen(Graph& graph, NodeId id) {

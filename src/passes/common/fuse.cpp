@@ -29,12 +29,12 @@ bool hasRoom(const ScalarExpr& expr, size_t inputs) {
 bool replaceByFused(Graph& graph, const ops::Operator& fused, std::vector<ValueId> inputs, std::span<const NodeId> from,
                     NodeId last, const Options& options) {
   if (options.computes && !options.computes(fused, graph.inputTypes(inputs))) return false;
-  const ValueId output = graph.node(last).outputs[0];
+  const auto outputs = graph.node(last).outputs;
   graph::Patch patch(graph);
-  const ValueId result = patch.add(fused, "", std::move(inputs), from);
-  auto& node = graph.node(graph.value(result).producer);
+  const NodeId added = patch.addNode(fused, "", std::move(inputs), from);
+  auto& node = graph.node(added);
   node.name = fmt::format("{}", fmt::join(node.origins, " + "));
-  patch.replace(output, result);
+  for (size_t i = 0; i < outputs.size(); ++i) patch.replace(outputs[i], graph.node(added).outputs[i]);
   patch.commit();
   return true;
 }

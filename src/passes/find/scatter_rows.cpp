@@ -1,6 +1,9 @@
-// scatter_reduce(x, p(i repeated along the axes behind the scattered one), u) => scatter_reduce{rows}(x, p(i), u):
-// whole rows are combined, and indices are compared once for each.
+// scatter_reduce(x, p(i repeated along the axes behind the scattered one), u) => scatter_reduce{rows}(x, p(i), u),
+// where p is any scalar work, in one node or in several: whole rows are combined, and indices are compared once for
+// each.
 #include "passes/common/pass.h"
+
+#include <algorithm>
 
 #include "ops/op/pointwise.h"
 #include "ops/op/scatter_reduce.h"
@@ -22,6 +25,41 @@ bool repeatsRows(const Graph& graph, const graph::Node& node, size_t axis) {
   return true;
 }
 
+// Whether the value, aligned at the last axes, has the extent 1 along the axes behind `axis` of `rank`.
+bool isOneElementARow(const Graph& graph, ValueId value, size_t axis, size_t rank) {
+  const Shape& shape = graph.value(value).type.shape;
+  for (size_t i = axis + 1; i < rank; ++i) {
+    const size_t missing = rank - shape.size();
+    if (i >= missing && !shape[i - missing].isConstant(1)) return false;
+  }
+  return true;
+}
+
+constexpr int kMostSteps = 8;  // of scalar work on indices
+
+// Whether all elements of a row are computed from what is repeated along it.
+bool isEqualAlongRows(const Graph& graph, ValueId value, size_t axis, size_t rank, int steps = kMostSteps) {
+  if (isOneElementARow(graph, value, axis, rank)) return true;
+  const NodeId producer = graph.value(value).producer;
+  if (producer == graph::kNone || steps == 0) return false;
+  const auto& node = graph.node(producer);
+  if (node.op.as<ops::Pointwise>() == nullptr) return repeatsRows(graph, node, axis);
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId input) { return isEqualAlongRows(graph, input, axis, rank, steps - 1); });
+}
+
+// One element of each row of such a value.
+ValueId oneOfEachRow(const Graph& graph, graph::Patch& patch, ValueId value, size_t axis, size_t rank) {
+  if (isOneElementARow(graph, value, axis, rank)) return value;
+  const NodeId producer = graph.value(value).producer;
+  const auto node = graph.node(producer);
+  if (node.op.as<ops::Pointwise>() == nullptr) return node.inputs[0];
+  std::vector<ValueId> inputs;
+  for (const ValueId input : node.inputs) inputs.push_back(oneOfEachRow(graph, patch, input, axis, rank));
+  const NodeId from[] = {producer};
+  return patch.add(node.op, node.name, std::move(inputs), from);
+}
+
 bool toRows(Graph& graph, NodeId id) {
   const auto& node = graph.node(id);
   const auto* scatter = node.op.as<ops::ScatterReduce>();
@@ -34,28 +72,17 @@ bool toRows(Graph& graph, NodeId id) {
   for (size_t i = axis + 1; i < data.size(); ++i) {
     if (!(data[i] == updates[i])) return false;
   }
-  NodeId repeats = graph.value(node.inputs[1]).producer;
-  if (repeats == graph::kNone) return false;
-  const auto* pointwise = graph.node(repeats).op.as<ops::Pointwise>();
-  const NodeId formula = pointwise != nullptr && graph.node(repeats).inputs.size() == 1 ? repeats : graph::kNone;
-  if (formula != graph::kNone) repeats = graph.value(graph.node(formula).inputs[0]).producer;
-  if (repeats == graph::kNone || !repeatsRows(graph, graph.node(repeats), axis)) return false;
+  if (!isEqualAlongRows(graph, node.inputs[1], axis, data.size())) return false;
 
   auto rows = *scatter;
   rows.rows = true;
   const auto name = node.name;
   const auto output = node.outputs[0];
-  const auto x = node.inputs[0];
-  const auto u = node.inputs[2];
-  ValueId indices = graph.node(repeats).inputs[0];
+  const auto inputs = node.inputs;
   const NodeId from[] = {id};
   graph::Patch patch(graph);
-  if (formula != graph::kNone) {
-    const NodeId own[] = {formula};
-    const auto op = graph.node(formula).op;
-    indices = patch.add(op, graph.node(formula).name, {indices}, own);
-  }
-  patch.replace(output, patch.add(rows, name, {x, indices, u}, from));
+  const ValueId indices = oneOfEachRow(graph, patch, inputs[1], axis, data.size());
+  patch.replace(output, patch.add(rows, name, {inputs[0], indices, inputs[2]}, from));
   patch.commit();
   return true;
 }

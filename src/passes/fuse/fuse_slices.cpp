@@ -1,9 +1,11 @@
 // p(slice(x), slice(y), z, ...) => sliced_pointwise{p}(x, y, z, ...): slices along one axis that only scalar work reads
-// are neither written nor read. Halves of a gated unit, for instance, whose one half is a factor of the other.
+// are neither written nor read. Halves of a gated unit, for instance, whose one half is a factor of the other, or the
+// gates of a recurrent cell of pictures, whose scalar work has two results.
 #include "passes/common/pass.h"
 
 #include <algorithm>
 
+#include "ops/op/multi_pointwise.h"
 #include "ops/op/pointwise.h"
 #include "ops/op/slice.h"
 #include "ops/op/sliced_pointwise.h"
@@ -33,6 +35,10 @@ std::optional<Cut> cutOf(const Graph& graph, NodeId id) {
   return cut && cut->start >= 0 ? cut : std::nullopt;
 }
 
+bool isScalarWork(const graph::Node& node) {
+  return node.op.as<ops::Pointwise>() != nullptr || node.op.as<ops::MultiPointwise>() != nullptr;
+}
+
 // Whether nobody needs the slice as a tensor.
 bool isReadByScalarWork(const Graph& graph, ValueId id) {
   const auto& value = graph.value(id);
@@ -40,14 +46,16 @@ bool isReadByScalarWork(const Graph& graph, ValueId id) {
   const auto& uses = graph.uses(id);
   return std::all_of(uses.begin(), uses.end(), [&](const graph::Use& use) {
     const auto& reader = graph.node(use.node);
-    return reader.op.as<ops::Pointwise>() != nullptr && graph.value(reader.outputs[0]).type.shape == value.type.shape;
+    return isScalarWork(reader) && graph.value(reader.outputs[0]).type.shape == value.type.shape;
   });
 }
 
 bool fuse(Graph& graph, NodeId id, const Options& options) {
   const auto& node = graph.node(id);
-  const auto* pointwise = node.op.as<ops::Pointwise>();
-  if (pointwise == nullptr || pointwise->expr.empty()) return false;
+  if (!isScalarWork(node)) return false;
+  const auto* several = node.op.as<ops::MultiPointwise>();
+  const ops::ScalarExpr& expr = several != nullptr ? several->expr : node.op.as<ops::Pointwise>()->expr;
+  if (expr.empty()) return false;
   std::optional<size_t> axis;
   auto inputs = node.inputs;
   std::vector<int64_t> starts(inputs.size(), -1);
@@ -65,7 +73,8 @@ bool fuse(Graph& graph, NodeId id, const Options& options) {
   if (!axis) return false;
   from.push_back(id);
   const Extent size = graph.value(node.outputs[0]).type.shape[*axis];
-  const ops::SlicedPointwise op{static_cast<int64_t>(*axis), size, std::move(starts), pointwise->expr};
+  const ops::SlicedPointwise op{static_cast<int64_t>(*axis), size, std::move(starts), expr,
+                                several != nullptr ? several->results : std::vector<int64_t>{}};
   return replaceByFused(graph, op, std::move(inputs), from, id, options);
 }
 

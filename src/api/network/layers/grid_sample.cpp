@@ -1,4 +1,6 @@
-// IGridSampleLayer: gathers of the pixels around each place of the grid, weighted. Places follow ONNX's GridSample.
+// IGridSampleLayer: an operator of its own for images; of volumes, and where interpolation is cubic, gathers of the
+// pixels around each place of the grid, weighted. Places follow ONNX's GridSample.
+#include "ops/op/grid_sample.h"
 #include "api/network/formula.h"
 
 namespace tenon::api {
@@ -57,6 +59,7 @@ class GridSampleLayer final
                   tenon::name(x.type()), tenon::name(grid.type()));
     const bool cubic = interpolation_ == nv::InterpolationMode::kCUBIC;
     context.check(!cubic || spatial == 2, "cubic interpolation of an input {}; expected 4 dimensions", text(x.shape()));
+    if (spatial == 2 && !cubic) return {sampledImage(context, x, grid)};
     const Extent batch = grid.dim(0);
     Extent points(1);
     for (int i = 1; i <= spatial; ++i) points = points * grid.dim(i);
@@ -77,6 +80,17 @@ class GridSampleLayer final
   }
 
  private:
+  graph::ValueId sampledImage(LowerContext& context, const Formula& x, const Formula& grid) const {
+    ops::GridSample op;
+    op.mode = interpolation_ == nv::InterpolationMode::kNEAREST ? ops::GridMode::kNearest : ops::GridMode::kLinear;
+    op.border = mode_ == nv::SampleMode::kCLAMP     ? ops::GridBorder::kClamp
+                : mode_ == nv::SampleMode::kREFLECT ? ops::GridBorder::kReflect
+                                                    : ops::GridBorder::kZero;
+    op.alignCorners = alignCorners_;
+    const Formula places = grid.type() == x.type() ? grid : grid.cast(DataType::kF32);
+    return context.add(op, {x.id(), places.id()});
+  }
+
   // -1 and 1 are the middles of the outer pixels, or their outer borders.
   Formula inPixels(const Formula& place, const Formula& size) const {
     const Formula pixels = alignCorners_ ? (place + 1.0) * ((size - 1.0) * 0.5) : ((place + 1.0) * size - 1.0) * 0.5;

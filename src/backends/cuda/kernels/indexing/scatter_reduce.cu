@@ -55,14 +55,20 @@ KERNEL(tenon_scatter_reduce, ScatterReduceParameters) {
   storeSum(p, (i64)element * p.inner + column, value);
 }
 
+// Parts are whole sets of 32 but for the last one.
+__device__ inline i64 endOfPart(const ScatterReduceParameters& p, int warp) {
+  const int warps = blockDim.x / 32;
+  const i64 end = (warp + 1) * ((p.count + 32 * warps - 1) / (32 * warps) * 32);
+  return p.count < end ? p.count : end;
+}
+
 // The warp's part of the indices in order: visits the update and the row of the block that it goes to, or -1.
 template <typename Visit>
 __device__ inline void eachIndex(const ScatterReduceParameters& p, i64 firstRow, Visit visit) {
   constexpr int kAhead = 8;  // that are on their way together
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  const i64 part = (p.count + 32 * warps - 1) / (32 * warps) * 32;
-  const i64 end = p.count < (warp + 1) * part ? p.count : (warp + 1) * part;
-  for (i64 base = warp * part; base < end; base += 32 * kAhead) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const i64 end = endOfPart(p, warp);
+  for (i64 base = endOfPart(p, warp - 1); base < end; base += 32 * kAhead) {
     i64 index[kAhead];
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
@@ -76,13 +82,21 @@ __device__ inline void eachIndex(const ScatterReduceParameters& p, i64 firstRow,
   }
 }
 
+constexpr int kVoteWords = 8192;  // of a block: for each 32 indices which of them are its own, where there is room
+
 // Rows of the block, in whichever place its keys stand: they are in the order of the updates.
 KERNEL_BOUNDED(__launch_bounds__(1024), tenon_scatter_reduce_rows, ScatterReduceParameters) {
-  __shared__ unsigned counts[32], begin;
+  __shared__ unsigned counts[32], begin, found[kVoteWords];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   const i64 firstRow = blockIdx.x * p.rowsOfBlock;
+  const bool keeps = p.count <= 32 * kVoteWords;
+  const i64 end = endOfPart(p, warp);
   unsigned own = 0;
-  eachIndex(p, firstRow, [&](i64, int row) { own += countBits(votesOf(row >= 0)); });
+  eachIndex(p, firstRow, [&](i64 update, int row) {
+    const unsigned votes = votesOf(row >= 0);
+    if (keeps && lane == 0 && update < end) found[update / 32] = votes;
+    own += countBits(votes);
+  });
   if (lane == 0) counts[warp] = own;
   __syncthreads();
   unsigned before = 0, all = 0;
@@ -93,11 +107,24 @@ KERNEL_BOUNDED(__launch_bounds__(1024), tenon_scatter_reduce_rows, ScatterReduce
   if (threadIdx.x == 0) begin = addGlobal(p.taken, all);
   __syncthreads();
   Key* const keys = p.keys + begin;
-  eachIndex(p, firstRow, [&](i64 update, int row) {
-    const unsigned votes = votesOf(row >= 0);
+  const auto write = [&](i64 update, int row, unsigned votes) {
     if (row >= 0) keys[before + countBits(votes & ((1u << lane) - 1))] = (Key)row << 32 | (Key)update;
     before += countBits(votes);
-  });
+  };
+  if (keeps) {  // only what is the block's own is read again
+    for (i64 base = endOfPart(p, warp - 1); base < end; base += 32) {
+      const unsigned votes = found[base / 32];
+      if (votes == 0) continue;
+      i64 index = -1;
+      if (votes >> lane & 1) {
+        index = load<I>(p.indices, base + lane);
+        inside(index, p.extent);
+      }
+      write(base + lane, index < 0 ? -1 : (int)(index - firstRow), votes);
+    }
+  } else {
+    eachIndex(p, firstRow, [&](i64 update, int row) { write(update, row, votesOf(row >= 0)); });
+  }
   __syncthreads();
   typedef typename SumOf<ComputeOf<X>>::Type Sum;
   constexpr int kColumns = 8;  // of a thread at once

@@ -56,8 +56,11 @@ void PointwiseLauncher::configureSwapped(std::span<const runtime::TensorShape> i
 }
 
 void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> inputs,
-                                        const runtime::TensorShape& output, int axis, std::span<const int64_t> starts) {
-  std::vector<Strides> operands{stridesOf(output.dims, output.layout)};
+                                        std::span<const runtime::TensorShape> outputs, int axis,
+                                        std::span<const int64_t> starts) {
+  const auto& output = outputs[0];
+  std::vector<Strides> operands;
+  for (const auto& each : outputs) operands.push_back(stridesOf(each.dims, each.layout));
   firstBytes_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = inputs[i];
@@ -67,7 +70,7 @@ void PointwiseLauncher::configureSliced(std::span<const runtime::TensorShape> in
     firstBytes_.push_back(isSliced ? starts[i] * operands.back()[static_cast<size_t>(axis)] * bits(input.dtype) / 8
                                    : 0);
   }
-  arrange(output.dims, operands, inputs, std::span(&output, 1));
+  arrange(output.dims, operands, inputs, outputs);
 }
 
 void PointwiseLauncher::arrange(const Dims& space, const std::vector<Strides>& operands,

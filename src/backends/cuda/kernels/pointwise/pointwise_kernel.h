@@ -39,9 +39,9 @@ class PointwiseLauncher {
   }
   // The halves of this axis of input 0, whose shape is the output's, have changed places.
   void configureSwapped(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output, int axis);
-  // Of input i the elements starts[i], .. of this axis, where that is not negative: they have the output's shape.
-  void configureSliced(std::span<const runtime::TensorShape> inputs, const runtime::TensorShape& output, int axis,
-                       std::span<const int64_t> starts);
+  // Of input i the elements starts[i], .. of this axis, where that is not negative: they have the outputs' shape.
+  void configureSliced(std::span<const runtime::TensorShape> inputs, std::span<const runtime::TensorShape> outputs,
+                       int axis, std::span<const int64_t> starts);
   void launch(void* const* inputs, void* const* outputs, void* stream);
   void launch(void* const* inputs, void* output, void* stream) { launch(inputs, &output, stream); }
 

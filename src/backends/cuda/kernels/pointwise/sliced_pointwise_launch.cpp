@@ -1,4 +1,6 @@
 // Pointwise code of which operands are slices of tensors.
+#include <algorithm>
+
 #include "backends/cuda/kernels/common/kernel_row.h"
 #include "backends/cuda/kernels/pointwise/pointwise_kernel.h"
 #include "ops/op/sliced_pointwise.h"
@@ -12,12 +14,12 @@ class SlicedPointwiseInstance final : public runtime::KernelInstance {
       : launcher_(std::move(code)), axis_(axis), starts_(std::move(starts)) {}
   size_t configure(const runtime::Shapes& shapes) override {
     const int rank = shapes.outputs[0].dims.rank;
-    launcher_.configureSliced(shapes.inputs, shapes.outputs[0], static_cast<int>(axis_ < 0 ? axis_ + rank : axis_),
+    launcher_.configureSliced(shapes.inputs, shapes.outputs, static_cast<int>(axis_ < 0 ? axis_ + rank : axis_),
                               starts_);
     return 0;
   }
   void launch(const runtime::LaunchArguments& arguments) override {
-    launcher_.launch(arguments.inputs, arguments.outputs[0], arguments.stream);
+    launcher_.launch(arguments.inputs, arguments.outputs, arguments.stream);
   }
 
  private:
@@ -44,11 +46,12 @@ std::unique_ptr<runtime::Kernel> load(const runtime::KernelLoad& request) {
   const auto op = descriptionOf<ops::SlicedPointwise>(request);
   TextReader in(request.record.params, "parameters of cuda.sliced_pointwise");
   const auto types = FieldText<std::vector<DataType>>::read(in);
-  if (types.size() != op.starts.size() + 1) in.fail("expected the types of inputs and output");
-  return std::make_unique<SlicedPointwiseKernel>(
-      std::make_shared<const GeneratedPointwise>(op.expr, std::span(types).first(types.size() - 1), types.back(),
-                                                 request.nativeCode),
-      op.axis, op.starts);
+  const size_t inputs = op.starts.size();
+  if (types.size() != inputs + std::max<size_t>(op.results.size(), 1))
+    in.fail("expected the types of inputs and outputs");
+  const PointwiseForm form{op.expr, op.results, std::span(types).first(inputs), std::span(types).subspan(inputs)};
+  return std::make_unique<SlicedPointwiseKernel>(std::make_shared<const GeneratedPointwise>(form, request.nativeCode),
+                                                 op.axis, op.starts);
 }
 
 }  // namespace

@@ -71,6 +71,12 @@ KERNEL(tenon_pointwise_reduce_warp, PointwiseReduceParameters) {
   if (threadIdx.x % 32 == 0) leave(p, output, all);
 }
 
+// A thread per output: very few reduced values.
+KERNEL(tenon_pointwise_reduce_thread, PointwiseReduceParameters) {
+  const i64 output = globalIndex();
+  if (output < p.kept.count) leave(p, output, reduceSome(p, output, 0, 1));
+}
+
 // 32 neighbouring outputs per block, by 8 warps that share the reduced values: the kept axis is the close one.
 KERNEL(tenon_pointwise_reduce_columns, PointwiseReduceParameters) {
   __shared__ float shared[8][32];

@@ -30,6 +30,8 @@ namespace {
 constexpr int64_t kLeastPerSplit = 2048;
 constexpr int64_t kLeastPerColumn = 64;
 constexpr int64_t kMostPerWarp = 512;  // reduced values for which a warp per output is enough
+constexpr int64_t kMostPerThread = 8;  // and a thread, whatever lies close
+constexpr int64_t kThreadsOfBlock = 256;
 
 class PointwiseReduceInstance final : public runtime::KernelInstance {
  public:
@@ -40,6 +42,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
       : op_(op),
         block_(module.function("tenon_pointwise_reduce_block")),
         warp_(module.function("tenon_pointwise_reduce_warp")),
+        thread_(module.function("tenon_pointwise_reduce_thread")),
         columns_(module.function("tenon_pointwise_reduce_columns")),
         finish_(module.function("tenon_pointwise_reduce_finish")) {}
 
@@ -76,7 +79,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
     for (int k = 0; k < inputs_; ++k) parameters_.x[k] = arguments.inputs[k];
     parameters_.y = arguments.outputs[0];
     parameters_.partial = static_cast<float*>(arguments.workspace);
-    launchGrid(function_, static_cast<unsigned>(blocks_), static_cast<unsigned>(parameters_.splits), 1, 256,
+    launchGrid(function_, static_cast<unsigned>(blocks_), static_cast<unsigned>(parameters_.splits), 1, kThreadsOfBlock,
                &parameters_, arguments.stream);
     if (parameters_.splits == 1) return;
     launchGrid(finish_, static_cast<unsigned>((outputs_ + 7) / 8), 1, 1, 256, &parameters_, arguments.stream);
@@ -99,8 +102,9 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
 
   void choose(bool columns) {
     const int64_t total = parameters_.total;
-    function_ = columns ? columns_ : total <= kMostPerWarp ? warp_ : block_;
-    const int64_t outputsPerBlock = columns ? 32 : total <= kMostPerWarp ? 8 : 1;
+    const bool isWarp = total <= kMostPerWarp, isThread = total <= kMostPerThread;
+    function_ = isThread ? thread_ : columns ? columns_ : isWarp ? warp_ : block_;
+    const int64_t outputsPerBlock = isThread ? kThreadsOfBlock : columns ? 32 : isWarp ? 8 : 1;
     blocks_ = (outputs_ + outputsPerBlock - 1) / outputsPerBlock;
     const int64_t wanted = (2 * fewBlocks() + blocks_ - 1) / std::max<int64_t>(blocks_, 1);
     const int64_t least = columns ? kLeastPerColumn : kLeastPerSplit;
@@ -111,6 +115,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
   const ops::PointwiseReduce& op_;
   CUfunction block_;
   CUfunction warp_;
+  CUfunction thread_;
   CUfunction columns_;
   CUfunction finish_;
   CUfunction function_ = nullptr;
@@ -123,7 +128,7 @@ class PointwiseReduceInstance final : public runtime::KernelInstance {
 }  // namespace
 
 KernelRow kernelRow_pointwise_reduce() {
-  return ownRow<ops::PointwiseReduce, PointwiseReduceInstance>("pointwise_reduce");
+  return ownRow<ops::PointwiseReduce, PointwiseReduceInstance>("pointwise_reduce", 2);
 }
 
 }  // namespace tenon::backends::cuda

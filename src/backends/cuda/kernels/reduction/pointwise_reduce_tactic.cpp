@@ -11,6 +11,7 @@ namespace {
 class PointwiseReduceTactic final : public ReducingTactic<ops::PointwiseReduce> {
  public:
   PointwiseReduceTactic() : ReducingTactic("cuda.pointwise_reduce", Formats::kAlsoChannelsLast, 10) {}
+  int version() const override { return 2; }
 
  protected:
   compile::Support acceptsOp(const ops::PointwiseReduce& op, const compile::Problem& problem) const override {

@@ -32,6 +32,19 @@ struct DeformableColumnsParameters {
   int64_t strides[2] = {}, padding[2] = {}, dilations[2] = {};
 };
 
+constexpr int kGridChannels = 4;  // of a thread, where channels are planes
+
+struct GridSampleParameters {
+  const void* x = nullptr;
+  const void* grid = nullptr;
+  void* y = nullptr;
+  int64_t threads = 0;
+  int64_t channels = 1, places = 1, groups = 1;  // groups: of channels
+  int64_t imageStride = 0, channelStride = 0, rowStride = 0, columnStride = 0;
+  int64_t yImage = 0, yChannel = 0, yPlace = 0;
+  int32_t rows = 0, columns = 0;
+};
+
 struct DeformableAttentionParameters {
   const void* value = nullptr;
   const void* shapes = nullptr;
