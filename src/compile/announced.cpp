@@ -38,7 +38,7 @@ size_t OptionSource::announce(std::span<const Asked> asked) {
     inParallel(fresh.size(), [&](size_t i) {
       auto& proposals = fresh[i].second->proposals;
       proposals = propose(*fresh[i].first->node, *fresh[i].first->problem, device_, options_);
-      if (!measures(*fresh[i].first->problem, proposals)) return;
+      if (!measures(*fresh[i].first->problem, proposals) || !ordersWell(*fresh[i].first->problem)) return;
       for (auto& proposal : proposals.list) noteCode(proposal);
     });
     leaveOut(fresh);

@@ -4,6 +4,9 @@
 #include <map>
 #include <tuple>
 
+#include "ops/op/convolution.h"
+#include "ops/op/deconvolution.h"
+
 namespace tenon::compile {
 namespace {
 
@@ -23,6 +26,10 @@ class Places {
 };
 
 }  // namespace
+
+bool ordersWell(const Problem& problem) {
+  return problem.op.as<ops::Convolution>() == nullptr && problem.op.as<ops::Deconvolution>() == nullptr;
+}
 
 std::vector<std::set<std::string>> leaveOutUnshared(std::span<Proposals* const> problems, std::set<uint64_t>& wanted) {
   for (const auto* problem : problems) {

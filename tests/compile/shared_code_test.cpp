@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/op/convolution.h"
+#include "ops/op/deconvolution.h"
+#include "ops/op/matmul.h"
+
 namespace tenon::compile {
 namespace {
 
@@ -69,6 +73,13 @@ TEST(SharedCode, WhatCompilesNothingStays) {
   std::set<uint64_t> wanted;
   leaveOutUnshared(all, wanted);
   EXPECT_EQ(variantsOf(one), "abcde");
+}
+
+TEST(SharedCode, AllOfConvolutionsIsMeasured) {
+  const auto isOrdered = [](const ops::Operator& op) { return ordersWell(Problem{op, {}, {}, {}}); };
+  EXPECT_TRUE(isOrdered(ops::MatMul{}));
+  EXPECT_FALSE(isOrdered(ops::Convolution{}));
+  EXPECT_FALSE(isOrdered(ops::Deconvolution{}));
 }
 
 }  // namespace

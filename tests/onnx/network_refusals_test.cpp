@@ -15,6 +15,9 @@ TEST(Refusals, ShapesAndMovement) {
     m.node("ConvInteger", {"x", "w"}, {"y"}, "node");
     m.output("y", {}, 6);
   });
+  expectRefused("the shape of the weights is not known while parsing", [](ModelMaker& m) {
+    node(m, "Conv", {{1, 2, 4, 4}, {3, 2, -1, 2}});
+  });
   expectRefused("axis = 3; expected -2 to 2", [](ModelMaker& m) {
     ModelMaker::set(node(m, "Flatten", {{2, 3}}), "axis", int64_t{3});
   });
