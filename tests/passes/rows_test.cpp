@@ -294,6 +294,13 @@ TEST(ScatterRows, IndicesThatAreRepeatedAlongRows) {
       "%y : f32[9,4] = scatter_reduce{op=max}(%x, %e, %u) \"add\"\noutput %a\n";
   expected(text("start=[0,0] size=[5,4] stride=[1,0]}(%one", partly), "slice pointwise scatter_reduce");
   expected(text("start=[0,0] size=[5,4] stride=[1,1]}(%all", plain), "slice scatter_reduce");
+  // What has fewer axes is repeated along others than it seems.
+  expected(
+      "input %x : f32[9,3,4]\ninput %i : i64[5,1,1]\ninput %s : i64[3,1]\ninput %u : f32[5,3,4]\n"
+      "%e : i64[3,4] = slice{start=[0,0] size=[3,4] stride=[1,0]}(%s) \"repeat\"\n"
+      "%n : i64[5,3,4] = pointwise{expr=\"add(x0,x1)\"}(%i, %e) \"sum\"\n"
+      "%y : f32[9,3,4] = scatter_reduce(%x, %n, %u) \"add\"\noutput %y\n",
+      "slice pointwise scatter_reduce");
 }
 
 }  // namespace

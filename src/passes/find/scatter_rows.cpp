@@ -41,8 +41,9 @@ constexpr int kMostSteps = 8;  // of scalar work on indices
 bool isEqualAlongRows(const Graph& graph, ValueId value, size_t axis, size_t rank, int steps = kMostSteps) {
   if (isOneElementARow(graph, value, axis, rank)) return true;
   const NodeId producer = graph.value(value).producer;
-  if (producer == graph::kNone || steps == 0) return false;
+  if (producer == graph::kNone || steps == 0 || graph.value(value).type.shape.size() != rank) return false;
   const auto& node = graph.node(producer);
+  if (node.outputs.size() != 1) return false;
   if (node.op.as<ops::Pointwise>() == nullptr) return repeatsRows(graph, node, axis);
   return std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId input) { return isEqualAlongRows(graph, input, axis, rank, steps - 1); });
