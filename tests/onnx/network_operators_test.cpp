@@ -70,6 +70,15 @@ TEST(Operators, SlicesAndPads) {
   check({"Slice", 13, {5, 7}, {{"s", {0}}, {"e", {7}}, {"a", {1}}, {"t", {2}}}, {}, {}, {5, 4}});
   check({"Slice", 13, {5, 7}, {{"s", {9}}, {"e", {12}}, {"a", {1}}}, {}, {}, {5, 0}});
   check({"Slice", 13, {-2, 7}, {{"s", {0}}, {"e", {3}}, {"a", {1}}}, {}, {}, {-1, 3}});
+  // Bounds are those of axes of any extent, steps may lead beyond any of them.
+  constexpr int64_t kLong = (int64_t{1} << 31) + 100;
+  check({"Slice", 13, {kLong}, {{"s", {kLong - 10}}, {"e", {kLong}}}, {}, {}, {10}});
+  check({"Slice", 13, {kLong}, {{"s", {kLong - 10}}, {"e", {INT64_MAX}}}, {}, {}, {10}});
+  check({"Slice", 13, {kLong}, {{"s", {-1}}, {"e", {-11}}, {"a", {0}}, {"t", {-1}}}, {}, {}, {10}});
+  check({"Slice", 13, {kLong}, {{"s", {kLong - 1}}, {"e", {5}}, {"a", {0}}, {"t", {-1}}}, {}, {}, {kLong - 6}});
+  check({"Slice", 13, {3 * kLong}, {{"s", {-1}}, {"e", {-kLong}}, {"a", {0}}, {"t", {-1}}}, {}, {}, {kLong - 1}});
+  check({"Slice", 13, {5, 7}, {{"s", {2}}, {"e", {7}}, {"a", {1}}, {"t", {INT64_MAX}}}, {}, {}, {5, 1}});
+  check({"Slice", 13, {5, 7}, {{"s", {2}}, {"e", {-9}}, {"a", {1}}, {"t", {INT64_MIN}}}, {}, {}, {5, 1}});
   check({"Pad", 10, {2, 3}, {}, {{"pads", {0, 1, 1, 2}}}, {}, {3, 6}});
   check({"Pad", 13, {2, 3}, {{"p", {0, -1, 1, 0}}}, {}, {}, {3, 2}});
   check({"Pad", 18, {2, 3}, {{"p", {1, 1}}, {"", {}}, {"a", {1}}}, {}, {}, {2, 5}});

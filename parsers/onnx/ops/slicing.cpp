@@ -1,4 +1,6 @@
 // Slices, splits, concatenations and padding.
+#include <algorithm>
+
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx::ops_slicing {
@@ -22,7 +24,7 @@ ParsedExtent fromEnd(NetworkWriter& writer, const ParsedExtent& bound, const Par
 
 ParsedExtent clamp(NetworkWriter& writer, const ParsedExtent& bound, const ParsedExtent& low,
                    const ParsedExtent& high) {
-  if (bound.known() && bound.value >= INT32_MAX) {  // "to the end", as exporters write it
+  if (bound.known() && bound.value >= INT32_MAX && !high.known()) {  // "to the end", as exporters write it
     return high;
   }
   return writer.combine(writer.combine(bound, low, ElementWiseOperation::kMAX), high, ElementWiseOperation::kMIN);
@@ -45,7 +47,8 @@ Range resolveRange(NetworkWriter& writer, const ParsedExtent& start, const Parse
     return {from, writer.combine(count, zero, ElementWiseOperation::kMAX)};
   }
   const ParsedExtent last = writer.combine(extent, ParsedExtent::of(1), ElementWiseOperation::kSUB);
-  const bool toBegin = end.known() && end.value < INT32_MIN / 2;  // an end before the first element
+  // An end before the first element.
+  const bool toBegin = end.known() && end.value < INT32_MIN / 2 && !extent.known();
   const ParsedExtent from = clamp(writer, fromEnd(writer, start, extent), zero, last);
   const ParsedExtent to =
       toBegin ? ParsedExtent::of(-1) : clamp(writer, fromEnd(writer, end, extent), ParsedExtent::of(-1), last);
@@ -87,10 +90,12 @@ ParsedValues importSlice(OnnxNode& node) {
     if (steps[i] == 0) {
       fail(FaultKind::kInvalidNode, "a step is 0; expected any other number");
     }
-    const Range range = resolveRange(writer, starts[i], ends[i], steps[i], in[axis]);
+    constexpr int64_t kFar = int64_t{1} << 48;  // more elements than an axis can have: what is farther is the same
+    const int64_t step = std::clamp(steps[i], -kFar, kFar);
+    const Range range = resolveRange(writer, starts[i], ends[i], step, in[axis]);
     start[axis] = range.start;
     size[axis] = range.size;
-    stride[axis] = ParsedExtent::of(steps[i]);
+    stride[axis] = ParsedExtent::of(step);
   }
   if (size == in && start == ParsedExtents(in.size(), ParsedExtent::of(0)) &&
       stride == ParsedExtents(in.size(), ParsedExtent::of(1))) {
