@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import operator_cases_quantized
-from operator_cases import RANDOM, Table, weights
+from operator_models import RANDOM, Table, weights
 
 
 def types(table, n):

@@ -3,7 +3,7 @@
 lists leave out, and those of ONNX Runtime's own operators."""
 import numpy as np
 
-from operator_cases import RANDOM, Table, weights
+from operator_models import RANDOM, Table, weights
 
 
 def text(*shapes):

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from operator_cases import KINDS, RANDOM, Case, values
+from operator_models import KINDS, RANDOM, Case, values
 
 SMALL = np.float32(0.02)
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from operator_cases import KINDS, Table
+from operator_models import KINDS, Table
 
 TYPES = ("f32", "f16", "bf16", "i32", "i64", "i8", "u8", "bool")
 FLOATS = ("f32", "f16", "bf16")

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from operator_cases import RANDOM, Table, weights
+from operator_models import RANDOM, Table, weights
 
 
 def text(*shapes):

@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/number_range.h"
 #include "graph/region.h"
+#include "graph/symbol_names.h"
 #include "ops/infer_util.h"
 #include "ops/op/gather.h"
 #include "ops/op/pointwise.h"
@@ -302,7 +303,8 @@ class ShapeFollower {
     append(needed, program, graph_.shapeValues_, count);
     const auto& shape = graph_.value(target).type.shape;
     const int64_t elements = shape.empty() ? 1 : shape[0].constant();
-    const auto base = freeName(producer(target) != nullptr ? producer(target)->name : graph_.value(target).name);
+    const auto base =
+        freeSymbolName(graph_, producer(target) != nullptr ? producer(target)->name : graph_.value(target).name);
     std::vector<Extent> result;
     for (int64_t i = 0; i < elements; ++i) {
       program.symbols.push_back(
@@ -335,7 +337,7 @@ class ShapeFollower {
     ValueId list = target;
     if (type.dtype != DataType::kI32 && type.dtype != DataType::kI64)
       list = graph_.add(ops::Pointwise{ops::ScalarExpr::castTo(DataType::kI64)}, layer, {list}, origins);
-    const auto stem = freeName(layer + ".value");
+    const auto stem = freeSymbolName(graph_, layer + ".value");
     std::vector<Extent> result;
     for (int64_t i = 0; i < count; ++i) {
       const auto symbol = isExtent ? fmt::format("{}[{}].size", stem, i) : fmt::format("{}[{}]", stem, i);
@@ -367,27 +369,6 @@ class ShapeFollower {
     size.upper = range.high.value_or(ops::Size::kNoBound);
     size.opt = range.high ? ceilDiv(*range.high, 2) : max(range.low.value_or(0), kLikely);
     return size;
-  }
-
-  // A name whose elements are no symbols yet. Symbols that end in ] may be negative, others count as extents.
-  std::string freeName(const std::string& wanted) const {
-    std::set<std::string> taken;
-    for (const auto& [symbol, source] : graph_.symbols_) taken.insert(symbol);
-    for (const auto& symbol : graph_.shapes_.symbols) taken.insert(symbol.name);
-    for (const NodeId id : graph_.order()) {
-      if (const auto* size = graph_.node(id).op.as<ops::Size>()) taken.insert(size->symbol);
-    }
-    for (const ValueId input : graph_.inputs_) {
-      for (const auto& extent : graph_.value(input).type.shape) extent.collectSymbols(taken);
-      if (!graph_.value(input).type.contents) continue;
-      for (const auto& extent : *graph_.value(input).type.contents) extent.collectSymbols(taken);
-    }
-    std::string name = wanted;
-    std::replace(name.begin(), name.end(), '\'', '_');
-    const std::string stem = name;
-    for (int suffix = 1; taken.contains(name + "[0]") || taken.contains(name + "[0].size"); ++suffix)
-      name = fmt::format("{}_{}", stem, suffix);
-    return name;
   }
 
   Graph& graph_;

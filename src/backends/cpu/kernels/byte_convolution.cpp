@@ -1,9 +1,9 @@
 // Convolution of 8-bit integers: exact sums in i32 of windows over a channels-last image, requantized block by block.
-// Constant weights are packed when the engine is loaded, others at each launch. With x' = x - xZero and w' = w - wZero,
-// sum x' w' = sum x w - xZero sum w - wZero sum x + n xZero wZero over the n numbers of a window with its padding.
+// Constant weights are packed when the engine is loaded, others at each launch.
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/common/byte_parameters.h"
 #include "backends/cpu/kernels/common/byte_tiles.h"
 #include "backends/cpu/kernels/common/byte_window.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
@@ -56,27 +56,20 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& op = kernel_.op;
     const auto& y = shapes.outputs[0];
-    weightType_ = shapes.inputs[1].dtype;
-    weights_ =
-        kernel_.isPacked ? kernel_.weights : ByteWeights(op, shapes.inputs[1].dims, weightType_ == DataType::kI8);
+    const auto& w = shapes.inputs[1];
+    weights_ = kernel_.isPacked ? kernel_.weights : ByteWeights(op, w.dims, w.dtype == DataType::kI8);
     count_ = y.dims.count();
     if (count_ == 0) return 0;
     image_ = ByteImage(op, weights_, shapes);
     elementBytes_ = bits(op.type) / 8;
     turn_ = transposeFunctions(static_cast<size_t>(elementBytes_)).transpose;
-    wZeros_ = shapes.inputs[3].dims.count();
-    scales_ = op.type == DataType::kI32 ? 0 : shapes.inputs[op.scaleInput()].dims.count();
     const auto& finish = byteFinish();
     finish_ = op.type == DataType::kI32   ? finish.i32
               : op.type == DataType::kF32 ? finish.f32
               : op.type == DataType::kI8  ? finish.i8
                                           : finish.u8;
-    added_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0);  // to whole vectors
-    scale_.assign(static_cast<size_t>(weights_.outputs + kColumns), 1.F);
-    bias_.assign(static_cast<size_t>(weights_.outputs + kColumns), 0.F);
-    hasRealBias_ = op.hasBias && shapes.inputs[4].dtype == DataType::kF32;
-    zeroOfWeights_.assign(static_cast<size_t>(weights_.outputs), 0);
-    if (weights_.isDepthwise) prepareOrder();
+    parameters_.configure(op, weights_, shapes, kColumns);  // to whole vectors
+    if (weights_.isDepthwise) prepareOnes();
     isPrepared_ = false;
     isLast_ = y.layout == Layout::kChannelsLast || image_.outPlane() == 1;
     divide();
@@ -92,11 +85,11 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       weights_.pack(arguments.inputs[1], workspace + weightsAt_);
       packed_ = reinterpret_cast<const int8_t*>(workspace + weightsAt_);
     }
-    if (!isPrepared_) prepare(arguments);
+    if (!isPrepared_) parameters_.read(kernel_.op, weights_, packed_, arguments);
     isPrepared_ = kernel_.hasConstantParameters;
     const auto* x = static_cast<const uint8_t*>(arguments.inputs[0]);
     if (!image_.isDirect) {
-      image_.copy(x, static_cast<uint8_t>(xZero_), reinterpret_cast<uint8_t*>(workspace));
+      image_.copy(x, parameters_.xZero(), reinterpret_cast<uint8_t*>(workspace));
       x = reinterpret_cast<const uint8_t*>(workspace);
     }
     auto* const y = static_cast<char*>(arguments.outputs[0]);
@@ -132,49 +125,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
                 panels * weights_.panelBytes() <= kFewWeights;
   }
 
-  // Which channel each lane is of, and weights of 1, of single channels.
-  void prepareOrder() {
+  // Weights of 1 of single channels.
+  void prepareOnes() {
     const int64_t width = byteChannels().channels;
-    const int64_t chunks = (weights_.outputs + width - 1) / width;
-    order_.resize(static_cast<size_t>(chunks * width));
-    for (int64_t i = 0; i < chunks * width; ++i)
-      order_[static_cast<size_t>(i)] =
-          static_cast<int32_t>(std::max<int64_t>(weights_.channelAt(i / width, i % width), 0));
     ones_.assign(static_cast<size_t>(weights_.chunkBytes()), 0);
     for (int64_t i = 0; i < weights_.chunkBytes(); ++i)
       ones_[static_cast<size_t>(i)] = i / (width * kByteQuad) * kByteQuad + i % kByteQuad < weights_.tapCount ? 1 : 0;
-    orderedAdded_.assign(order_.size(), 0);
-    orderedScale_.assign(order_.size(), 0);
-    orderedBias_.assign(order_.size(), 0);
-  }
-
-  // What depends on zero points, scales and biases.
-  void prepare(const runtime::LaunchArguments& arguments) {
-    const auto& op = kernel_.op;
-    const auto* const sums = reinterpret_cast<const int32_t*>(packed_ + weights_.sumsAt());
-    const int64_t xShift = image_.isSigned ? 128 : 0;
-    const int64_t wShift = weightType_ == DataType::kU8 ? -128 : 0;
-    xZero_ = loadInt(image_.isSigned ? DataType::kI8 : DataType::kU8, arguments.inputs[2], 0) + xShift;
-    const int64_t numbers = weights_.tapCount * weights_.depth;
-    centersRows_ = false;
-    for (int64_t k = 0; k < weights_.outputs; ++k) {
-      const auto at = static_cast<size_t>(k);
-      const int64_t wZero = loadInt(weightType_, arguments.inputs[3], wZeros_ == 1 ? 0 : k) + wShift;
-      const int64_t bias = op.hasBias && !hasRealBias_ ? loadInt(DataType::kI32, arguments.inputs[4], k) : 0;
-      if (hasRealBias_) bias_[at] = static_cast<const float*>(arguments.inputs[4])[k];
-      zeroOfWeights_[at] = static_cast<int32_t>(wZero);
-      centersRows_ = centersRows_ || wZero != 0;
-      added_[at] = static_cast<int32_t>(
-          static_cast<uint32_t>(bias - xZero_ * static_cast<int64_t>(sums[k]) + numbers * xZero_ * wZero));
-      if (scales_ != 0) scale_[at] = static_cast<const float*>(arguments.inputs[op.scaleInput()])[scales_ == 1 ? 0 : k];
-    }
-    yZero_ = op.isQuantized() ? static_cast<int32_t>(loadInt(op.type, arguments.inputs[op.zeroInput()], 0)) : 0;
-    low_ = op.relu ? yZero_ : op.type == DataType::kU8 ? 0 : -128;
-    for (size_t i = 0; weights_.isDepthwise && i < order_.size(); ++i) {
-      orderedAdded_[i] = added_[static_cast<size_t>(order_[i])];
-      orderedScale_[i] = scale_[static_cast<size_t>(order_[i])];
-      orderedBias_[i] = bias_[static_cast<size_t>(order_[i])];
-    }
   }
 
   struct Block {
@@ -195,7 +151,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     image_.windows(x, block.unit * unitPixels_ + block.first, block.pixels, block.windows);
     const int64_t first = chunk * chunkPieces_;
     const int64_t last = std::min(pieces_, first + chunkPieces_);
-    if (isByRows_ && !centersRows_) return byRows(block, first, last, y);
+    if (isByRows_ && !parameters_.centersRows()) return byRows(block, first, last, y);
     const ByteTileScope scope(tiling_);
     for (int64_t piece = first; piece < last; ++piece)
       weights_.isDepthwise ? channels(block, piece, y) : panels(block, piece, y);
@@ -217,7 +173,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
         tile.panelCount = part.width > kBytePanel ? 2 : 1;
         tile.width = part.width;
         char* const to = y + ((block.first + row) * weights_.outputs + part.column) * elementBytes_;
-        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type, to, weights_.outputs);
+        multiplyAndFinish_(tile, parameters_.columnsAt(part.column), kernel_.op.type, to, weights_.outputs);
       }
     }
   }
@@ -249,11 +205,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
       if (isAtOnce(tile)) {
         const auto to = rowsAt(block, row, tile.rowCount, part, scratch, y);
         tile.width = to.width;
-        multiplyAndFinish_(tile, columnsAt(part), kernel_.op.type, to.out, to.outStep);
+        multiplyAndFinish_(tile, parameters_.columnsAt(part.column), kernel_.op.type, to.out, to.outStep);
         continue;
       }
       tiling_.multiply(tile);
-      for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r) center(sums + r * kColumns, tile.rows[r], tile, part);
+      for (int64_t r = 0; parameters_.centersRows() && r < tile.rowCount; ++r)
+        center(sums + r * kColumns, tile.rows[r], tile, part);
       finish(sums, kColumns, block, row, tile.rowCount, part, scratch, y);
     }
     store(scratch, block, part, y);
@@ -270,7 +227,7 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     c.offset = first;
     c.rows = block.windows;
     c.count = block.pixels;
-    if (kernel_.op.isQuantized() && !centersRows_) return channelBytes(c, block, y);
+    if (kernel_.op.isQuantized() && !parameters_.centersRows()) return channelBytes(c, block, y);
     alignas(64) int32_t sums[kByteRows * kMostChannels];
     alignas(64) int32_t all[kByteRows * kMostChannels];
     alignas(64) char scratch[kBlockPixels * kColumns * 4];
@@ -281,12 +238,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
         c.count = std::min(kByteRows, block.pixels - row);
         c.weights = packed_ + piece * weights_.chunkBytes();
         functions.sums(c, sums, kMostChannels);
-        if (centersRows_) {
+        if (parameters_.centersRows()) {
           c.weights = ones_.data();
           functions.sums(c, all, kMostChannels);
           for (int64_t i = 0; i < c.count * kMostChannels; ++i) {
             if (i % kMostChannels < c.width)
-              sums[i] -= zeroOfWeights_[static_cast<size_t>(first + i % kMostChannels)] * all[i];
+              sums[i] -= parameters_.zerosOfWeights()[first + i % kMostChannels] * all[i];
           }
         }
         finish(sums + column, kMostChannels, block, row, c.count, part, scratch, y);
@@ -298,11 +255,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   void channelBytes(const ByteChannels& c, const Block& block, char* y) const {
     alignas(64) uint8_t scratch[kBlockPixels * kMostChannels];
     ByteChannelResults results;
-    results.added = orderedAdded_.data() + c.offset;
-    results.scales = orderedScale_.data() + c.offset;
-    results.biases = orderedBias_.data() + c.offset;
-    results.zero = yZero_;
-    results.low = low_;
+    const ByteColumns lanes = parameters_.lanesAt(c.offset);
+    results.added = lanes.added;
+    results.scales = lanes.scales;
+    results.biases = lanes.biases;
+    results.zero = lanes.zero;
+    results.low = lanes.low;
     results.isSigned = kernel_.op.type == DataType::kI8;
     const int64_t step = isLast_ ? weights_.outputs : std::min(weights_.outputs, kMostChannels);
     results.to = isLast_ ? reinterpret_cast<uint8_t*>(y) + block.first * step + c.offset : scratch;
@@ -347,14 +305,15 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     const auto& functions = byteFinish();
     int32_t all = 0;
     for (int64_t tap = 0; tap < tile.tapCount; ++tap) all += functions.sum(window + tile.taps[tap], weights_.depth);
-    functions.takeAway(sums, zeroOfWeights_.data() + part.column, all, part.width);
+    functions.takeAway(sums, parameters_.zerosOfWeights() + part.column, all, part.width);
   }
 
   // Results go where they belong if they fill vectors there or parts of vectors are stored, else to rows of kColumns.
   bool isInPlace(const Piece& part) const { return isLast_ && (storesParts() || part.width % kBytePanel == 0); }
 
   bool storesParts() const {
-    return multiplyAndFinish_ != nullptr && !kernel_.op.isQuantized() && !centersRows_ && !weights_.isDepthwise;
+    return multiplyAndFinish_ != nullptr && !kernel_.op.isQuantized() && !parameters_.centersRows() &&
+           !weights_.isDepthwise;
   }
 
   void finish(const int32_t* sums, int64_t step, const Block& block, int64_t row, int64_t count, const Piece& part,
@@ -362,16 +321,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
     auto rows = rowsAt(block, row, count, part, scratch, y);
     rows.sums = sums;
     rows.sumStep = step;
-    finish_(rows, columnsAt(part));
+    finish_(rows, parameters_.columnsAt(part.column));
   }
 
   // Sums that nothing but the finish reads.
   bool isAtOnce(const ByteTile& tile) const {
-    return storesParts() || (multiplyAndFinish_ != nullptr && !centersRows_ && tile.panelCount == 2);
-  }
-
-  ByteColumns columnsAt(const Piece& part) const {
-    return {added_.data() + part.column, scale_.data() + part.column, bias_.data() + part.column, yZero_, low_};
+    return storesParts() || (multiplyAndFinish_ != nullptr && !parameters_.centersRows() && tile.panelCount == 2);
   }
 
   // Where results go.
@@ -407,19 +362,12 @@ class ByteConvolutionInstance final : public runtime::KernelInstance {
   decltype(TransposeFunctions::transpose) turn_ = nullptr;
   ByteWeights weights_;
   ByteImage image_;
-  DataType weightType_ = DataType::kI8;
-  std::vector<int32_t> added_, zeroOfWeights_;  // by output channel
-  std::vector<float> scale_, bias_;
-  // Of single channels, in the order of lanes.
-  std::vector<int8_t> ones_;  // weights
-  std::vector<int32_t> order_, orderedAdded_;
-  std::vector<float> orderedScale_, orderedBias_;
+  ByteParameters parameters_;
+  std::vector<int8_t> ones_;  // weights of single channels
   const int8_t* packed_ = nullptr;
-  bool isLast_ = false, isByRows_ = false, centersRows_ = false, isPrepared_ = false, hasRealBias_ = false;
-  int64_t count_ = 0, elementBytes_ = 1, wZeros_ = 1, scales_ = 0, weightsAt_ = 0;
+  bool isLast_ = false, isByRows_ = false, isPrepared_ = false;
+  int64_t count_ = 0, elementBytes_ = 1, weightsAt_ = 0;
   int64_t units_ = 1, unitPixels_ = 0, blockPixels_ = 0, blocks_ = 0, pieces_ = 1, chunks_ = 1, chunkPieces_ = 1;
-  int64_t xZero_ = 0;
-  int32_t yZero_ = 0, low_ = 0;
 };
 
 std::unique_ptr<runtime::KernelInstance> ByteConvolutionKernel::instantiate() const {

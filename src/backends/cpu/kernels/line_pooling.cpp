@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
+#include "backends/cpu/kernels/common/pool_axis.h"
 #include "backends/cpu/kernels/common/work_queue.h"
 #include "backends/cpu/kernels/simd/line_pool_simd.h"
 #include "backends/cpu/kernels/simd/typed_simd.h"
@@ -68,10 +68,10 @@ class LinePoolingInstance final : public runtime::KernelInstance {
       axis.after = value(op_.postPadding, i);
     }
     // Signals come with an axis of one element behind them.
-    const auto isOne = [](const Axis& axis) {
+    const auto isOne = [](const PoolAxis& axis) {
       return axis.in == 1 && axis.out == 1 && axis.window == 1 && axis.before == 0 && axis.after == 0;
     };
-    for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {Axis(), axes_[0], axes_[1]};
+    for (int i = 0; i < 2 && isOne(axes_[2]); ++i) axes_ = {PoolAxis(), axes_[0], axes_[1]};
     for (size_t k = 0; k < ranges_.size(); ++k) {
       ranges_[k].clear();
       for (int64_t i = 0; i < axes_[k].out; ++i) ranges_[k].push_back(axes_[k].inside(i));
@@ -107,44 +107,15 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   }
 
  private:
-  struct Range {
-    int64_t begin = 0, end = 0;  // of the input; cells stand a step of the axis apart
-    int64_t cells = 0;           // within the input
-    int64_t padded = 0;          // within the padded input
-  };
-  struct Axis {
-    int64_t in = 1, out = 1, window = 1, stride = 1, step = 1, before = 0, after = 0;
-    int64_t reach() const { return (window - 1) * step + 1; }
-    // The cells of a window that begins at `first` which lie in [low, high).
-    std::pair<int64_t, int64_t> cellsIn(int64_t first, int64_t low, int64_t high) const {
-      const auto until = [&](int64_t bound) {  // how many stand in front of it
-        return bound <= first ? 0 : std::min(window, (bound - first + step - 1) / step);
-      };
-      const int64_t begin = until(low);
-      return {begin, std::max(begin, until(high))};
-    }
-    Range inside(int64_t position) const {
-      const int64_t first = position * stride - before;
-      const auto [begin, end] = cellsIn(first, 0, in);
-      const auto [paddedBegin, paddedEnd] = cellsIn(first, -before, in + after);
-      Range result{0, 0, end - begin, paddedEnd - paddedBegin};
-      if (end > begin) {
-        result.begin = first + begin * step;
-        result.end = first + (end - 1) * step + 1;
-      }
-      return result;
-    }
-  };
-
   // One over the cells that an average counts; 0 where there are none.
-  float inverse(const Range& range) const {
+  float inverse(const PoolRange& range) const {
     const int64_t cells = op_.exclusive ? range.cells : range.padded;
     return cells == 0 ? 0.f : 1.f / static_cast<float>(cells);
   }
 
   struct Place {
     int64_t plane = 0;  // its first element
-    Range z, rows;
+    PoolRange z, rows;
     float depthFactor = 0, factor = 0;  // of averages
   };
   // Lines of results and what they read, of which element `origin` stands at `base`.
@@ -199,8 +170,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
     right_ = std::clamp<int64_t>(width.in + width.before, left_, span);
     if (right_ == left_) return;
     for (int64_t line = 0; line < depth.out * height.out; ++line) {
-      const Range& z = ranges_[0][static_cast<size_t>(line / height.out)];
-      const Range& rows = ranges_[1][static_cast<size_t>(line % height.out)];
+      const PoolRange& z = ranges_[0][static_cast<size_t>(line / height.out)];
+      const PoolRange& rows = ranges_[1][static_cast<size_t>(line % height.out)];
       const size_t end = places_.size() + static_cast<size_t>(windowRows_);
       for (int64_t d = z.begin; d < z.end; d += depth.step) {
         for (int64_t r = rows.begin; r < rows.end; r += height.step)
@@ -391,8 +362,8 @@ class LinePoolingInstance final : public runtime::KernelInstance {
   DataType type_ = DataType::kF32;
   int64_t bytes_ = 4, computedBytes_ = 4;
   int64_t planes_ = 0;
-  std::array<Axis, 3> axes_;                        // the last ones are the spatial axes
-  std::array<std::vector<Range>, 2> ranges_;        // by position on the outer axes
+  std::array<PoolAxis, 3> axes_;                    // the last ones are the spatial axes
+  std::array<std::vector<PoolRange>, 2> ranges_;    // by position on the outer axes
   std::array<std::vector<float>, 3> factors_;       // of averages, by position on the axis
   int64_t windowRows_ = 0;                          // of a window, where lines are joined together
   std::vector<float> neutralMaximum_, neutralSum_;  // rows that change no result

@@ -42,22 +42,27 @@ HWY_INLINE void loadRows(D d, const T* from, size_t step, hn::Vec<D>* rows) {
   for (size_t r = 0; r < kRows; ++r, from += step) rows[r] = hn::LoadU(d, from);
 }
 
-// Rows become columns when each row is interleaved with the one half the rows further down, as often as halves can be
-// taken.
-template <size_t kSide, typename T>
-HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
-  const hn::FixedTag<T, kSide> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr size_t kHalf = kSide / 2;
-  V a[kSide], b[kSide];
-  loadRows<kSide>(d, m.from + i * m.fromStep + j, m.fromStep, a);
-  for (size_t width = kSide; width > 1; width /= 2) {
+// Rows become columns, within each 16 bytes, when each row is interleaved with the one half the rows further down, as
+// often as halves can be taken.
+template <size_t kRows, typename D>
+HWY_INLINE void turnRows(D d, hn::Vec<D>* a) {
+  constexpr size_t kHalf = kRows / 2;
+  hn::Vec<D> b[kRows];
+  for (size_t width = kRows; width > 1; width /= 2) {
     for (size_t r = 0; r < kHalf; ++r) {
       b[2 * r] = hn::InterleaveLower(d, a[r], a[r + kHalf]);
       b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + kHalf]);
     }
-    for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
+    for (size_t r = 0; r < kRows; ++r) a[r] = b[r];
   }
+}
+
+template <size_t kSide, typename T>
+HWY_INLINE void tile(const Matrix<T>& m, size_t i, size_t j) {
+  const hn::FixedTag<T, kSide> d;
+  hn::Vec<decltype(d)> a[kSide];
+  loadRows<kSide>(d, m.from + i * m.fromStep + j, m.fromStep, a);
+  turnRows<kSide>(d, a);
   T* to = m.to + j * m.toStep + i;
   const size_t step = m.toStep;
   for (size_t r = 0; r < kSide; ++r, to += step) hn::StoreU(a[r], d, to);
@@ -69,18 +74,10 @@ HWY_INLINE void wideTile(const Matrix<T>& m, size_t i, size_t j) {
   constexpr size_t kSide = 32 / sizeof(T);
   constexpr size_t kHalf = kSide / 2;
   const hn::FixedTag<T, kSide> d;
-  using V = hn::Vec<decltype(d)>;
-  V a[kSide], b[kSide];
+  hn::Vec<decltype(d)> a[kSide];
   loadRows<kSide>(d, m.from + i * m.fromStep + j, m.fromStep, a);
-  for (size_t width = kHalf; width > 1; width /= 2) {
-    for (size_t g = 0; g < kSide; g += kHalf) {
-      for (size_t r = 0; r < kHalf / 2; ++r) {
-        b[g + 2 * r] = hn::InterleaveLower(d, a[g + r], a[g + r + kHalf / 2]);
-        b[g + 2 * r + 1] = hn::InterleaveUpper(d, a[g + r], a[g + r + kHalf / 2]);
-      }
-    }
-    for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
-  }
+  turnRows<kHalf>(d, a);
+  turnRows<kHalf>(d, a + kHalf);
   T* to = m.to + j * m.toStep + i;
   const size_t step = m.toStep;
   for (size_t r = 0; r < kHalf; ++r, to += step) hn::StoreU(hn::ConcatLowerLower(d, a[r + kHalf], a[r]), d, to);
@@ -214,18 +211,11 @@ void interleave(const Matrix<T>& m, size_t rows, size_t count) {
 // Eight rows of bytes become neighbours of eight.
 HWY_INLINE void interleaveEight(const Matrix<uint8_t>& m, size_t count) {
   const hn::FixedTag<uint8_t, 16> d;
-  using V = hn::Vec<decltype(d)>;
   size_t j = 0;
   for (; j + 16 <= count; j += 16) {
-    V a[8], b[8];
-    for (size_t r = 0; r < 8; ++r) a[r] = hn::LoadU(d, m.from + r * m.fromStep + j);
-    for (int stage = 0; stage < 3; ++stage) {
-      for (size_t r = 0; r < 4; ++r) {
-        b[2 * r] = hn::InterleaveLower(d, a[r], a[r + 4]);
-        b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + 4]);
-      }
-      for (size_t r = 0; r < 8; ++r) a[r] = b[r];
-    }
+    hn::Vec<decltype(d)> a[8];
+    loadRows<8>(d, m.from + j, m.fromStep, a);
+    turnRows<8>(d, a);
     for (size_t r = 0; r < 8; ++r) hn::StoreU(a[r], d, m.to + j * 8 + r * 16);
   }
   m.copyAll(0, 8, j, count);
@@ -237,18 +227,11 @@ template <typename T>
 size_t interleaveSome(const Matrix<T>& m, size_t rows, size_t count) {
   constexpr size_t kSide = 16 / sizeof(T);
   const hn::FixedTag<T, kSide> d;
-  using V = hn::Vec<decltype(d)>;
   size_t j = 0;
   for (; (j + kSide - 1) * rows + kSide <= count * rows; j += kSide) {
-    V a[kSide], b[kSide];
+    hn::Vec<decltype(d)> a[kSide];
     for (size_t r = 0; r < kSide; ++r) a[r] = r < rows ? hn::LoadU(d, m.from + r * m.fromStep + j) : hn::Zero(d);
-    for (size_t width = kSide; width > 1; width /= 2) {
-      for (size_t r = 0; r < kSide / 2; ++r) {
-        b[2 * r] = hn::InterleaveLower(d, a[r], a[r + kSide / 2]);
-        b[2 * r + 1] = hn::InterleaveUpper(d, a[r], a[r + kSide / 2]);
-      }
-      for (size_t r = 0; r < kSide; ++r) a[r] = b[r];
-    }
+    turnRows<kSide>(d, a);
     for (size_t r = 0; r < kSide; ++r) hn::StoreU(a[r], d, m.to + (j + r) * rows);
   }
   return j;
