@@ -2,6 +2,7 @@
 #include "backends/cuda/driver/kept_blocks.h"
 
 #include <algorithm>
+#include <new>
 
 namespace tenon::backends::cuda {
 namespace {
@@ -54,12 +55,16 @@ void* KeptBlocks::allocate(size_t bytes) {
   void* pointer = take(rounded);
   if (pointer != nullptr) return pointer;
   pointer = fromDriver(rounded);
-  if (pointer != nullptr) {
-    sizes_[pointer] = rounded;
-    return pointer;
+  if (pointer == nullptr) {
+    drop(0);
+    return fromDriver(bytes);
   }
-  drop(0);
-  return fromDriver(bytes);
+  try {
+    sizes_.emplace(pointer, rounded);
+  } catch (const std::bad_alloc&) {
+    // The driver takes back what is not known here.
+  }
+  return pointer;
 }
 
 void KeptBlocks::free(void* pointer) noexcept {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,25 +32,16 @@ class MadeOnce {
       if (const auto found = made_.find(key); found != made_.end()) return given(found->second);
       beingMade_.insert(key);
     }
+    const Making making(*this, key);
     Entry entry;
-    std::exception_ptr thrown;
     try {
       entry.thing = make();
     } catch (const Unsupported& error) {
       entry.refusal = error.what();
-    } catch (...) {
-      thrown = std::current_exception();
     }
-    {
-      const std::lock_guard lock(mutex_);
-      beingMade_.erase(key);
-      if (thrown == nullptr) {
-        if (made_.size() >= most_) made_.clear();
-        made_.emplace(key, entry);
-      }
-    }
-    done_.notify_all();
-    if (thrown != nullptr) std::rethrow_exception(thrown);
+    const std::lock_guard lock(mutex_);
+    if (made_.size() >= most_) made_.clear();
+    made_.emplace(key, entry);
     return given(entry);
   }
 
@@ -59,6 +49,22 @@ class MadeOnce {
   struct Entry {
     std::shared_ptr<const T> thing;
     std::string refusal;
+  };
+  // Whatever is thrown, nobody waits for ever.
+  struct Making {
+    Making(MadeOnce& all, const std::string& key) : all(all), key(key) {}
+    ~Making() {
+      {
+        const std::lock_guard lock(all.mutex_);
+        all.beingMade_.erase(key);
+      }
+      all.done_.notify_all();
+    }
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+
+    MadeOnce& all;
+    const std::string& key;
   };
   static std::shared_ptr<const T> given(const Entry& entry) {
     if (entry.thing == nullptr) throw Unsupported("{}", entry.refusal);

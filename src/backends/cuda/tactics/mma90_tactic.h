@@ -1,6 +1,7 @@
 // What the tactics of products by warpgroups share.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backends/cuda/kernels/mma90/mma90.h"
@@ -24,5 +25,7 @@ std::vector<Mma90Shape> mma90Candidates(const runtime::Shapes& shapes, const Mma
 // may not be rounded to TF32 have one tile each.
 std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90Weights weights,
                                            const compile::Problem& problem, bool keeps = false);
+// The candidate in each of these shapes.
+std::vector<compile::Candidate> mma90Variants(const compile::Candidate& candidate, std::span<const Mma90Shape> shapes);
 
 }  // namespace tenon::backends::cuda

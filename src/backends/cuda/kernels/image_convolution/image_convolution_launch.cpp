@@ -1,28 +1,24 @@
 // Implicit-GEMM convolution of images of few channels, whose weights are packed for tensor cores.
 #include <algorithm>
-#include <cstring>
 
+#include "backends/cuda/kernels/common/packed_kernel.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution.h"
 #include "backends/cuda/kernels/image_convolution/image_places.h"
 #include "core/text.h"
-#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
 
-constexpr size_t kPackBytes = 16;
-
 // Parameters are "[K,C,R,S] types".
 struct Record {
+  static constexpr std::string_view kName = "image_convolution";
+  static constexpr const char* kFunction = "tenon_direct";
+
   explicit Record(const plan::KernelRecord& record) : op(ops::Operator::parse(record.op)) {
     if (!op.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", op.refusal);
     const ShapeAndTypes params(record);
     TextReader in(params.shape, "parameters of a kernel of backend cuda");
-    for (int axis = 0; axis < 4; ++axis) {
-      in.expect(axis == 0 ? "[" : ",");
-      w.push(in.integer());
-    }
-    in.expect("]");
+    w = readWindow(in);
     types = params.types;
     checkUser(types.inputs.size() >= 2 && op.typesRefusal(types.inputs).empty(),
               "parameters of a kernel of backend cuda: '{}' are wrong types for {}", record.params, record.op);
@@ -32,6 +28,17 @@ struct Record {
     if (!result.refusal.empty()) throw Unsupported("cuda.image_convolution: {}", result.refusal);
     return result;
   }
+  Code code(const ImageForm& form) const { return imageCode(form, op, types); }
+  void checkWeights(const TensorView& given) const {
+    checkUser(given.dims == w, "cuda.image_convolution: parameters {} do not fit weights {}", w.text(),
+              given.dims.text());
+    checkUser(bits(given.dtype) == 16, "cuda.image_convolution: weights of {}; expected f16 or bf16",
+              name(given.dtype));
+  }
+  std::string recipe(const ImageForm& form) const {
+    return fmt::format("image {} in {} parts, as rows or for lanes, {} taps from {}", w.text(), form.parts, form.taps,
+                       form.lead);
+  }
 
   ImageOp op;
   Dims w;
@@ -40,8 +47,8 @@ struct Record {
 
 class ImageInstance final : public runtime::KernelInstance {
  public:
-  ImageInstance(const ImageOp& op, const ImageForm& form, CUfunction function)
-      : op_(op), form_(form), function_(function) {}
+  ImageInstance(const Record& record, const ImageForm& form, CUfunction function)
+      : op_(record.op), form_(form), function_(function) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -81,12 +88,8 @@ class ImageInstance final : public runtime::KernelInstance {
   void launch(const runtime::LaunchArguments& arguments) override {
     if (blocks_ == 0) return;
     auto& p = parameters_;
-    p.x = arguments.inputs[0];
-    p.w = arguments.inputs[1];
-    p.bias = op_.convolution.hasBias ? arguments.inputs[2] : nullptr;
-    p.data[0] = arguments.outputs[0];
+    setData(p, arguments, op_.convolution.hasBias);
     p.pairs = even_ && isAligned(p.x, columnsBytes_) ? 1 : 0;
-    checkUser(isAligned(p.data[0], kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
     launchGrid(function_, blocks_, static_cast<unsigned>(form_.groups()), 1, kImageThreads, &p, arguments.stream,
                static_cast<unsigned>(form_.sharedBytes()));
   }
@@ -107,56 +110,8 @@ class ImageInstance final : public runtime::KernelInstance {
   ImagePoolingParameters parameters_;
 };
 
-class ImageKernel final : public runtime::Kernel, public runtime::Packer {
- public:
-  explicit ImageKernel(const runtime::KernelLoad& load)
-      : record_(load.record),
-        form_(record_.form()),
-        module_(load.nativeCode, imageCode(form_, record_.op, record_.types)) {
-    if (load.constants.size() < 2 || load.constants[1].data == nullptr)
-      throw Unsupported("cuda.image_convolution: the weights are no constant");
-    const auto& w = load.constants[1];
-    checkUser(w.dims == record_.w, "cuda.image_convolution: parameters {} do not fit weights {}", load.record.params,
-              w.dims.text());
-    checkUser(bits(w.dtype) == 16, "cuda.image_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
-    weights_ = {nullptr, w.dtype, w.dims};
-    allowSharedBytes(module_.function("tenon_direct"), form_.sharedBytes());
-  }
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<ImageInstance>(record_.op, form_, module_.function("tenon_direct"));
-  }
-  std::vector<runtime::PackedForm> packedForms(Layout) const override {
-    return {{{1},
-             fmt::format("image {} in {} parts, as rows or for lanes, {} taps from {}", weights_.dims.text(),
-                         form_.parts, form_.taps, form_.lead),
-             form_.packedBytes(),
-             false}};
-  }
-  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override {
-    const auto packed = form_.pack({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims});
-    checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "image convolution: {} halves for {} bytes",
-                  packed.size(), form.bytes);
-    std::memcpy(to, packed.data(), form.bytes);
-  }
-
- private:
-  Record record_;
-  ImageForm form_;
-  Module module_;
-  TensorView weights_;  // without data
-};
-
 }  // namespace
 
-KernelRow kernelRow_image_convolution() {
-  return {"image_convolution", 3,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
-            return std::make_unique<ImageKernel>(load);
-          },
-          [](const plan::KernelRecord& row) {
-            const Record record(row);
-            return imageCode(record.form(), record.op, record.types);
-          }};
-}
+KernelRow kernelRow_image_convolution() { return packedRow<Record, ImageForm, ImageInstance>(3); }
 
 }  // namespace tenon::backends::cuda

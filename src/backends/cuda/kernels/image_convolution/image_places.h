@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/common/space.h"
 #include "backends/cuda/kernels/common/window.h"
 #include "backends/cuda/kernels/image_convolution/image_convolution_parameters.h"
+#include "core/text.h"
 
 namespace tenon::backends::cuda {
 
@@ -33,6 +34,27 @@ inline int64_t setTiles(ImageParameters& p, int64_t images, int64_t across, int6
   p.tiles = int32Of(images * across * down);
   const int64_t resident = residentBlocks * multiprocessors();
   return (p.tiles * groups + resident - 1) / resident;
+}
+
+// The operands, of which the result is written by packs.
+inline void setData(ImageParameters& p, const runtime::LaunchArguments& arguments, bool hasBias) {
+  constexpr size_t kPackBytes = 16;
+  p.x = arguments.inputs[0];
+  p.w = arguments.inputs[1];
+  p.bias = hasBias ? arguments.inputs[2] : nullptr;
+  p.data[0] = arguments.outputs[0];
+  checkUser(isAligned(p.data[0], kPackBytes), "image convolution: the output is not aligned to {} bytes", kPackBytes);
+}
+
+// The extents of weights: "[K,C,R,S]".
+inline Dims readWindow(TextReader& in) {
+  Dims w;
+  for (int axis = 0; axis < 4; ++axis) {
+    in.expect(axis == 0 ? "[" : ",");
+    w.push(in.integer());
+  }
+  in.expect("]");
+  return w;
 }
 
 }  // namespace tenon::backends::cuda

@@ -20,10 +20,8 @@ class Mma90CellTactic final : public OwnTacticOf<Op> {
       if (!product.refusal.empty()) continue;
       auto weights = product.weights();
       weights.isExact = weights.bytes == 4 && !problem.tf32;
-      for (const auto& shape : mma90Candidates(product.shapes(&problem.symbols), weights, problem)) {
-        result.push_back(candidate);
-        result.back().variant = shape.text();
-      }
+      const auto more = mma90Variants(candidate, mma90Candidates(product.shapes(&problem.symbols), weights, problem));
+      result.insert(result.end(), more.begin(), more.end());
     }
     return result;
   }

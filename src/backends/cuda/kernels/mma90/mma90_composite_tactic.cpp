@@ -17,12 +17,8 @@ class CompositeTactic final : public OwnTacticOf<ops::Composite> {
     const LinearOperands operands(problem);
     const Mma90Composite op(problem.op);
     const auto product = op.productOf(operands.shapes);
-    std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90AllCandidates(product.shapes(), op.weightsOf(product), problem, op.keeps)) {
-      result.push_back(compile::rowMajor(name(), problem));
-      result.back().variant = shape.text();
-    }
-    return result;
+    return mma90Variants(compile::rowMajor(name(), problem),
+                         mma90AllCandidates(product.shapes(), op.weightsOf(product), problem, op.keeps));
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const LinearOperands operands(problem);

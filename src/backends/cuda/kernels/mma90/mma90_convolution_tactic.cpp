@@ -27,16 +27,13 @@ class Mma90ConvolutionTactic final : public OwnTacticOf<ops::Convolution> {
 
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);
-    std::vector<compile::Candidate> result;
-    const auto shapes = convolution.point.shapes(&problem.symbols);
+    const auto weights = convolution.weights();
+    auto shapes = mma90AllCandidates(convolution.point.shapes(&problem.symbols), weights, problem);
     const bool mayOmit = convolution.image && switchedOn("TENON_CUDA_OMITTED_TAPS", true);
-    for (auto shape : mma90AllCandidates(shapes, convolution.weights(), problem)) {
-      shape.omits = mayOmit && mma90MayOmit(*convolution.image, convolution.weights(), shape);
-      result.push_back(channelsLastCandidate(name(), problem));
-      result.back().inputs[1] = Layout::kLinear;
-      result.back().variant = shape.text();
-    }
-    return result;
+    for (auto& shape : shapes) shape.omits = mayOmit && mma90MayOmit(*convolution.image, weights, shape);
+    auto candidate = channelsLastCandidate(name(), problem);
+    candidate.inputs[1] = Layout::kLinear;
+    return mma90Variants(candidate, shapes);
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const auto convolution = convolutionOf(*problem.op.as<ops::Convolution>(), problem);

@@ -91,6 +91,12 @@ std::vector<Mma90Shape> mma90AllCandidates(const runtime::Shapes& shapes, Mma90W
   return result;
 }
 
+std::vector<compile::Candidate> mma90Variants(const compile::Candidate& candidate, std::span<const Mma90Shape> shapes) {
+  std::vector<compile::Candidate> result(shapes.size(), candidate);
+  for (size_t i = 0; i < shapes.size(); ++i) result[i].variant = shapes[i].text();
+  return result;
+}
+
 namespace {
 
 class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
@@ -99,13 +105,8 @@ class Mma90Tactic final : public OwnTacticOf<ops::MatMul> {
 
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     const LinearOperands operands(problem);
-    std::vector<compile::Candidate> result;
-    for (const auto& shape :
-         mma90AllCandidates(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false), problem)) {
-      result.push_back(compile::rowMajor(name(), problem));
-      result.back().variant = shape.text();
-    }
-    return result;
+    return mma90Variants(compile::rowMajor(name(), problem),
+                         mma90AllCandidates(operands.shapes, Mma90Weights::of(operands.shapes, 0, 1, false), problem));
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const LinearOperands operands(problem);

@@ -15,12 +15,7 @@ class RowsTactic final : public OwnTacticOf<ops::Composite> {
   RowsTactic() : OwnTacticOf("cuda.mma90_rows", Formats::kLinear, kMma90Rank) {}
 
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
-    std::vector<compile::Candidate> result;
-    for (const auto& shape : shapesOf(problem, problem.more == 0 ? kMost : kMostMore)) {
-      result.push_back(compile::rowMajor(name(), problem));
-      result.back().variant = shape.text();
-    }
-    return result;
+    return mma90Variants(compile::rowMajor(name(), problem), shapesOf(problem, problem.more == 0 ? kMost : kMostMore));
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const LinearOperands operands(problem);

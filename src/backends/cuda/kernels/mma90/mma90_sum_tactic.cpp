@@ -25,12 +25,8 @@ class SumTactic final : public OwnTacticOf<ops::Composite> {
 
   std::vector<compile::Candidate> candidates(const compile::Problem& problem) const override {
     const auto parts = partsOf(Mma90Sum(problem.op), problem);
-    std::vector<compile::Candidate> result;
-    for (const auto& shape : mma90AllCandidates(parts.first.point.shapes(&problem.symbols), parts.weights(), problem)) {
-      result.push_back(channelsLastCandidate(name(), problem));
-      result.back().variant = shape.text();
-    }
-    return result;
+    return mma90Variants(channelsLastCandidate(name(), problem),
+                         mma90AllCandidates(parts.first.point.shapes(&problem.symbols), parts.weights(), problem));
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     const auto parts = partsOf(Mma90Sum(problem.op), problem);

@@ -1,10 +1,8 @@
 // Pointwise (1x1) convolution of few channels, whose weights are packed for tensor cores.
 #include "backends/cuda/kernels/narrow_convolution/narrow_convolution.h"
 
-#include <cstring>
-
+#include "backends/cuda/kernels/common/packed_kernel.h"
 #include "core/text.h"
-#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -15,6 +13,9 @@ size_t bytesOfPart(DataType type) { return static_cast<size_t>(bits(type)); }  /
 
 // Parameters are "[K,C,group]kinds types".
 struct Record {
+  static constexpr std::string_view kName = "narrow_convolution";
+  static constexpr const char* kFunction = "tenon_narrow";
+
   explicit Record(const plan::KernelRecord& record) : op(descriptionOf<ops::Convolution>(record)) {
     const ShapeAndTypes params(record);
     TextReader in(params.shape, "parameters of a kernel of backend cuda");
@@ -37,6 +38,14 @@ struct Record {
     if (!result.refusal.empty()) throw Unsupported("cuda.narrow_convolution: {}", result.refusal);
     return result;
   }
+  Code code(const NarrowForm& form) const { return narrowCode(form, op, types); }
+  void checkWeights(const TensorView& w) const {
+    const bool fits = w.dims.rank >= 2 && w.dims[0] == outputs && w.dims[1] == inputs;
+    checkUser(fits && w.dims.count() == w.dims[0] * w.dims[1],
+              "cuda.narrow_convolution: parameters [{},{}] do not fit weights {}", outputs, inputs, w.dims.text());
+    checkUser(bits(w.dtype) == 16, "cuda.narrow_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
+  }
+  std::string recipe(const NarrowForm&) const { return fmt::format("narrow {},{}", outputs, inputs); }
 
   ops::Convolution op;
   int64_t outputs = 0, inputs = 0, group = 0;
@@ -46,8 +55,8 @@ struct Record {
 
 class NarrowInstance final : public runtime::KernelInstance {
  public:
-  NarrowInstance(const ops::Convolution& op, const NarrowForm& form, CUfunction function)
-      : op_(op), form_(form), function_(function) {}
+  NarrowInstance(const Record& record, const NarrowForm& form, CUfunction function)
+      : op_(record.op), form_(form), function_(function) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
     const auto& x = shapes.inputs[0];
@@ -103,56 +112,8 @@ class NarrowInstance final : public runtime::KernelInstance {
   NarrowParameters parameters_;
 };
 
-class NarrowKernel final : public runtime::Kernel, public runtime::Packer {
- public:
-  explicit NarrowKernel(const runtime::KernelLoad& load)
-      : record_(load.record),
-        form_(record_.form()),
-        module_(load.nativeCode, narrowCode(form_, record_.op, record_.types)) {
-    if (load.constants.size() < 2 || load.constants[1].data == nullptr) {
-      throw Unsupported("cuda.narrow_convolution: the weights are no constant");
-    }
-    const auto& w = load.constants[1];
-    const bool fits = w.dims.rank >= 2 && w.dims[0] == record_.outputs && w.dims[1] == record_.inputs;
-    checkUser(fits && w.dims.count() == w.dims[0] * w.dims[1],
-              "cuda.narrow_convolution: parameters {} do not fit weights {}", load.record.params, w.dims.text());
-    checkUser(bits(w.dtype) == 16, "cuda.narrow_convolution: weights of {}; expected f16 or bf16", name(w.dtype));
-    weights_ = {nullptr, w.dtype, w.dims};
-    function_ = module_.function("tenon_narrow");
-    allowSharedBytes(function_, form_.sharedBytes());
-  }
-  std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<NarrowInstance>(record_.op, form_, function_);
-  }
-  std::vector<runtime::PackedForm> packedForms(Layout) const override {
-    return {{{1}, fmt::format("narrow {},{}", record_.outputs, record_.inputs), form_.packedBytes(), false}};
-  }
-  void pack(const runtime::PackedForm& form, std::span<const void* const> sources, void* to) const override {
-    const auto packed = form_.pack({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims});
-    checkInternal(packed.size() * sizeof(packed[0]) == form.bytes, "narrow convolution: {} halves for {} bytes",
-                  packed.size(), form.bytes);
-    std::memcpy(to, packed.data(), form.bytes);
-  }
-
- private:
-  Record record_;
-  NarrowForm form_;
-  Module module_;
-  CUfunction function_ = nullptr;
-  TensorView weights_;  // without data
-};
-
 }  // namespace
 
-KernelRow kernelRow_narrow_convolution() {
-  return {"narrow_convolution", 1,
-          [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
-            return std::make_unique<NarrowKernel>(load);
-          },
-          [](const plan::KernelRecord& row) {
-            const Record record(row);
-            return narrowCode(record.form(), record.op, record.types);
-          }};
-}
+KernelRow kernelRow_narrow_convolution() { return packedRow<Record, NarrowForm, NarrowInstance>(1); }
 
 }  // namespace tenon::backends::cuda
