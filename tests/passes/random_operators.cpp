@@ -18,7 +18,6 @@
 #include "ops/op/sliced_pointwise.h"
 #include "ops/op/softmax.h"
 #include "ops/op/swapped_pointwise.h"
-#include "ops/op/topk.h"
 #include "random_generator.h"
 
 namespace tenon::passes {
@@ -385,17 +384,6 @@ void Generator::anyRowwise(ValueId x) {
   if (op.op == ops::ReduceOp::kSum && rank > 2) op.op = ops::ReduceOp::kAvg;  // sums of sums would grow
   if (elements(x) == 0) op.op = ops::ReduceOp::kSum;  // infinite extremes of nothing make NaNs behind them
   put(std::move(op), {x});
-}
-
-void Generator::anyTopK(ValueId x) {
-  const auto rank = static_cast<int64_t>(shape(x).size());
-  if (rank == 0) return unary(x);
-  const int64_t axis = pick(rank);
-  const Extent& extent = shape(x)[static_cast<size_t>(axis)];
-  if (!extent.isConstant() || extent.constant() == 0) return unary(x);
-  put(ops::TopK{pick(2) == 0, 1 + pick(extent.constant()), pick(2) == 0 ? axis : axis - rank,
-                pick(2) == 0 ? DataType::kI32 : DataType::kI64},
-      {x});
 }
 
 }  // namespace tenon::passes

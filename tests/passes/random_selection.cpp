@@ -9,6 +9,7 @@
 #include "ops/op/reshape.h"
 #include "ops/op/size.h"
 #include "ops/op/slice.h"
+#include "ops/op/topk.h"
 #include "ops/op/transpose.h"
 #include "random_generator.h"
 
@@ -75,6 +76,17 @@ void Generator::suppression(ValueId x) {
   const ValueId rows = plain(name, ops::Slice{{0, 0}, {size, 3}, {1, 1}}, {outputs[0]});
   const ValueId column = plain(name, ops::Slice{{0, 2}, {size, 1}, {1, 1}}, {rows});
   sumInto(name, x, plain(name, ops::Reshape{{count}}, {from}), column);
+}
+
+void Generator::anyTopK(ValueId x) {
+  const auto rank = static_cast<int64_t>(shape(x).size());
+  if (rank == 0) return unary(x);
+  const int64_t axis = pick(rank);
+  const Extent& extent = shape(x)[static_cast<size_t>(axis)];
+  if (!extent.isConstant() || extent.constant() == 0) return unary(x);
+  put(ops::TopK{pick(2) == 0, 1 + pick(extent.constant()), pick(2) == 0 ? axis : axis - rank,
+                pick(2) == 0 ? DataType::kI32 : DataType::kI64},
+      {x});
 }
 
 }  // namespace tenon::passes
