@@ -158,6 +158,10 @@ TEST(TopK, NanIsLargest) {
 TEST(TopK, Errors) {
   EXPECT_THROW(inferOf(TopK{true, 5, 0}, {typed({4})}), UserError);
   EXPECT_THROW(inferOf(TopK{true, -1, 0}, {typed({4})}), UserError);
+  constexpr int64_t kMost = INT32_MAX;  // that indices of i32 reach
+  EXPECT_NO_THROW(inferOf(TopK{true, 1, 0}, {typed({kMost})}));
+  EXPECT_THROW(inferOf(TopK{true, 1, 0}, {typed({kMost + 1})}), UserError);
+  EXPECT_NO_THROW(inferOf(TopK{true, 1, 0, DataType::kI64}, {typed({kMost + 1})}));
   EXPECT_THROW(inferOf(TopK{true, 1, 0, DataType::kF32}, {typed({4})}), UserError);
   EXPECT_THROW(run(TopK{true, kN, 0}, list(tensor({2}, {1, 2})), {{"N", 3}}), UserError);
   EXPECT_EQ(inferOf(TopK{true, kN, 0}, {typed({4, 2})})[1].shape, (Shape{kN, 2}));

@@ -22,6 +22,8 @@ TEST(NonZero, CountsAndFindsByHand) {
   EXPECT_EQ(numbers(run1(NonZero{2}, tensor({2, 3}, {0, 7, 0, -0.0, NAN, 1}))), (std::vector<double>{0, 1, 1, 1}));
   EXPECT_EQ(numbers(run1(NonZero{4}, tensor({2, 3}, {0, 7, 0, -0.0, NAN, 1}))),
             (std::vector<double>{0, 1, 1, 0, 1, 1, 2, 0}));
+  EXPECT_THROW(inferOf(NonZero{2}, {typed({3, int64_t{1} << 31})}), UserError);
+  EXPECT_NO_THROW(inferOf(NonZero{2, DataType::kI64}, {typed({3, int64_t{1} << 31})}));
 }
 
 TEST(NonZero, FindsWhatTheCoordinatesSay) {

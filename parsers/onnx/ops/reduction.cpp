@@ -156,6 +156,13 @@ ParsedValues importAlongMatrix(OnnxNode& node) {
   return {writer.reshape(kFunction(node, writer.reshape(node.input(0), matrix), 1), in)};
 }
 
+// Indices of 32 bits, as the layer's are by themselves, do not reach all elements of such an axis.
+void setIndices(nvinfer1::ITopKLayer& layer, const ParsedExtent& extent) {
+  if (extent.known() && extent.value > INT32_MAX) {
+    layer.setIndicesType(DataType::kINT64);
+  }
+}
+
 template <TopKOperation kOperation>
 ParsedValues importArg(OnnxNode& node) {
   NetworkWriter& writer = node.writer();
@@ -168,6 +175,7 @@ ParsedValues importArg(OnnxNode& node) {
   }
   auto* made = writer.network().addTopK(writer.tensor(x), kOperation, 1, 1u << static_cast<uint32_t>(axis));
   auto& layer = writer.added(made, "addTopK");
+  setIndices(layer, x.dim(axis));
   Term index = Term(writer, writer.output(layer, 1)).cast(DataType::kINT64);
   if (last) {
     index = Term(writer, writer.fromExtents({end}, true)) - index;
@@ -191,6 +199,7 @@ ParsedValues importTopK(OnnxNode& node) {
   }
   auto& layer =
       writer.added(writer.network().addTopK(node.tensor(0), operation, static_cast<int32_t>(fixed), mask), "addTopK");
+  setIndices(layer, node.term(0).dim(axis));
   if (!counts[0].known()) {
     layer.setInput(1, writer.tensor(writer.cast(writer.fromExtents(counts, true), DataType::kINT32)));
   }

@@ -10,6 +10,9 @@ Facts NonZero::facts() const { return {}; }
 void NonZero::infer(InferContext& context) const {
   context.check(indexType == DataType::kI32 || indexType == DataType::kI64, "index type {}, expected i32 or i64",
                 name(indexType));
+  for (const auto& extent : context.input(0).shape)
+    context.check(indexType == DataType::kI64 || !extent.isConstant() || extent.constant() <= INT32_MAX,
+                  "an axis has {} elements, which indices of i32 do not reach; expected indices of i64", extent.text());
   context.check(!size.isConstant() || size.constant() >= 0, "the size {} is negative", size.text());
   context.output(indexType, {Extent(context.input(0).rank()), size});
 }

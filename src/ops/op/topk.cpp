@@ -66,6 +66,9 @@ void TopK::infer(InferContext& context) const {
   const auto at = static_cast<size_t>(context.axis(axis, x.rank()));
   context.check(indexType == DataType::kI32 || indexType == DataType::kI64, "index type {}, expected i32 or i64",
                 name(indexType));
+  context.check(indexType == DataType::kI64 || !x.shape[at].isConstant() || x.shape[at].constant() <= INT32_MAX,
+                "axis {} has {} elements, which indices of i32 do not reach; expected indices of i64", at,
+                x.shape[at].text());
   context.check(!k.isConstant() || k.constant() >= 0, "k = {} is negative", k.text());
   context.check(!k.isConstant() || !x.shape[at].isConstant() || k.constant() <= x.shape[at].constant(),
                 "k = {} exceeds axis {} of extent {}", k.text(), at, x.shape[at].text());

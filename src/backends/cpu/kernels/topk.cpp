@@ -38,6 +38,8 @@ class TopKInstance final : public runtime::KernelInstance {
     bytes_ = bits(type_) / 8;
     scan_ = scanFunctions(computedIn_);
     checkUser(k_ >= 0 && k_ <= extent_, "topk: k = {} exceeds axis {} of extent {}", k_, axis, extent_);
+    checkUser(op_.indexType == DataType::kI64 || extent_ <= std::numeric_limits<int32_t>::max(),
+              "topk: axis {} has {} elements, which indices of i32 do not reach", axis, extent_);
     if (computedIn_ != DataType::kI64 && extent_ > std::numeric_limits<uint32_t>::max())
       throw Unsupported("cpu.topk: a line of {} elements", extent_);
     // Keys, the line in the type that it is computed in, and some lines themselves where they are not contiguous.
