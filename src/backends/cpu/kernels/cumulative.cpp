@@ -2,6 +2,7 @@
 #include "ops/op/cumulative.h"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
@@ -110,6 +111,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (outer_ * extent_ * inner_ == 0) return;
+    if (extent_ == 1) return single(arguments);
     switch (type_) {
       case DataType::kF32: return scan<float>(arguments);
       case DataType::kI64: return scan<int64_t>(arguments);
@@ -123,6 +125,23 @@ class CumulativeInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // Lines of one element: sums are what is there, or nothing.
+  void single(const runtime::LaunchArguments& arguments) const {
+    constexpr int64_t kPiece = 1 << 16;  // bytes
+    const int64_t all = outer_ * inner_ * (bits(type_) / 8);
+    const auto* const x = static_cast<const char*>(arguments.inputs[0]);
+    auto* const y = static_cast<char*>(arguments.outputs[0]);
+    runJobs((all + kPiece - 1) / kPiece, all, [&](int64_t job) {
+      const int64_t first = job * kPiece;
+      const auto bytes = static_cast<size_t>(std::min(kPiece, all - first));
+      if (op_.exclusive) {
+        std::memset(y + first, 0, bytes);
+      } else {
+        std::memcpy(y + first, x + first, bytes);
+      }
+    });
+  }
+
   bool isHalf() const { return type_ == DataType::kF16 || type_ == DataType::kBF16; }
 
   template <typename T>
