@@ -81,6 +81,14 @@ TEST(Matrices, LargeDeterminants) {
   }
 }
 
+TEST(Matrices, DeterminantsOfNothingAreOne) {
+  ModelMaker maker(17);
+  maker.input("x", {3, 0, 0});
+  maker.node("Det", {"x"}, {"d"});
+  maker.output("d");
+  expectNear(runModel(maker, {{}}).at(0), {1, 1, 1});
+}
+
 TEST(Matrices, DeterminantsAndRunningProducts) {
   const Reals x = randomReals(16, 6);
   ModelMaker maker(26);

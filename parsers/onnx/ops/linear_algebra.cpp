@@ -119,6 +119,9 @@ ParsedValues importDet(OnnxNode& node) {
   const ParsedExtents dims = x.dims();
   const ParsedExtents others(dims.begin(), dims.end() - 2);
   NetworkWriter& writer = node.writer();
+  if (size.is(0)) {  // the product of nothing
+    return {Term(writer, writer.scalar(x.type(), 1)).expand(others)};
+  }
   const Term matrices = x.widened().reshape({writer.product(dims, 0, others.size()), size, size});
   return {Elimination(matrices, size).determinants().reshape(others).cast(x.type())};
 }
