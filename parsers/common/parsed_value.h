@@ -56,6 +56,12 @@ class ParsedValue {
     value.list_ = std::make_shared<const std::vector<ParsedValue>>(std::move(list));
     return value;
   }
+  // A list of tensors of one shape whose number only the run knows: they lie behind each other along the first axis.
+  static ParsedValue ofStack(ParsedValue tensors) {
+    ParsedValue value = ofList({std::move(tensors)});
+    value.isStack_ = true;
+    return value;
+  }
   // Stands for what is not there: whoever depends on it is not imported.
   enum class Missing : uint8_t {
     kNo,
@@ -73,12 +79,14 @@ class ParsedValue {
   bool isConstant() const { return constant_ != nullptr; }
   bool isExtents() const { return extents_ != nullptr; }
   bool isList() const { return list_ != nullptr; }
+  bool isStack() const { return isStack_; }  // a list, too
   Missing missing() const { return missing_; }
 
   nvinfer1::ITensor& tensor() const { return *tensor_; }
   const WeightBytes& constant() const { return *constant_; }
   const ParsedExtents& extents() const { return extents_->list; }
   const std::vector<ParsedValue>& list() const { return *list_; }
+  const ParsedValue& stack() const { return list_->front(); }
   bool scalarExtents() const { return extents_->scalar; }
   // INT32, INT64, or FLOAT with whole numbers.
   DataType extentsType() const { return extents_->type; }
@@ -96,6 +104,7 @@ class ParsedValue {
   std::shared_ptr<const ExtentList> extents_;
   std::shared_ptr<const std::vector<ParsedValue>> list_;
   Missing missing_ = Missing::kNo;
+  bool isStack_ = false;
 };
 
 using ParsedValues = std::vector<ParsedValue>;

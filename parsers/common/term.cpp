@@ -48,16 +48,17 @@ Term Term::slice(int64_t axis, const ParsedExtent& begin, const ParsedExtent& si
   return {*writer_, writer_->slice(value_, starts, sizes, strides)};
 }
 
-Term Term::pad(int64_t axis, int64_t front, int64_t back, double fill) const {
-  if (front == 0 && back == 0) {
+Term Term::pad(int64_t axis, const ParsedExtent& front, const ParsedExtent& back, double fill) const {
+  if (front.is(0) && back.is(0)) {
     return *this;
   }
   const ParsedExtents in = dims();
   const auto at = static_cast<size_t>(normalizeAxis(axis, static_cast<int64_t>(in.size())));
   ParsedExtents starts(in.size(), ParsedExtent::of(0));
   ParsedExtents sizes = in;
-  starts[at] = ParsedExtent::of(-front);
-  sizes[at] = writer_->combine(in[at], ParsedExtent::of(front + back), ElementWiseOperation::kSUM);
+  starts[at] = writer_->combine(ParsedExtent::of(0), front, ElementWiseOperation::kSUB);
+  sizes[at] =
+      writer_->combine(in[at], writer_->combine(front, back, ElementWiseOperation::kSUM), ElementWiseOperation::kSUM);
   return {*writer_,
           writer_->slice(value_, starts, sizes, ParsedExtents(in.size(), ParsedExtent::of(1)),
                          nvinfer1::SampleMode::kFILL, fill == 0 ? ParsedValue() : writer_->scalar(type(), fill))};

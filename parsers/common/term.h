@@ -58,7 +58,10 @@ class Term {
   Term at(int64_t axis, int64_t index) const { return slice(axis, index, 1).squeeze({axis}); }
   Term expand(const ParsedExtents& target) const { return {*writer_, writer_->expand(value_, target)}; }
   // `front` and `back` elements of `fill` around an axis.
-  Term pad(int64_t axis, int64_t front, int64_t back, double fill = 0) const;
+  Term pad(int64_t axis, const ParsedExtent& front, const ParsedExtent& back, double fill = 0) const;
+  Term pad(int64_t axis, int64_t front, int64_t back, double fill = 0) const {
+    return pad(axis, ParsedExtent::of(front), ParsedExtent::of(back), fill);
+  }
   Term gather(const Term& indices, int64_t axis) const {
     return {*writer_, writer_->gather(value_, indices.value_, static_cast<int32_t>(axis))};
   }

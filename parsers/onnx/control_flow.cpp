@@ -124,8 +124,9 @@ void NodeImport::checkSubgraphs(const OnnxNode& node, const Scope& scope) {
   }
 }
 
-// The values of the graph's outputs; fewer when one of its nodes failed, which is reported then.
-ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inner) {
+// The values of the graph's outputs, of which `lists` may be lists; fewer when one of its nodes failed, which is
+// reported then.
+ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inner, const std::set<size_t>& lists) {
   for (const pb::TensorProto& tensor : graph.initializer()) {
     const WeightBytes& constant = loader_.load(tensor, inner.prefix + tensor.name());
     environment_.store.countModelWeights(constant.bytes());
@@ -143,7 +144,7 @@ ParsedValues NodeImport::importSubgraph(const pb::GraphProto& graph, Scope& inne
     if (found == nullptr) {
       fail(FaultKind::kInvalidGraph, fmt::format("output '{}'{} is computed by no node", output.name(), inner.graphs));
     }
-    if (found->isList()) {
+    if (found->isList() && lists.count(results.size()) == 0) {
       fail(FaultKind::kUnsupportedGraph,
            fmt::format(
                "output '{}'{} is a list of tensors (a sequence), which a branch or a body that is decided at run "

@@ -5,6 +5,7 @@
 
 #include "control_flow.h"
 #include "made.h"
+#include "stacks.h"
 #include "topology.h"
 
 namespace tenon::parsers::onnx {
@@ -21,10 +22,10 @@ std::optional<int64_t> knownCount(NetworkWriter& writer, const ParsedValue& valu
   return list[0].value;
 }
 
-// Exporters of lists let a tensor grow: a carried value that the body only reads to append to it. The axis along which
-// it does so; none where it does something else.
-std::optional<int64_t> appendedAxis(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
-  const pb::NodeProto* concat = nullptr;
+// The node by which a body appends to a carried value, which it reads for nothing else; null where it does something
+// else.
+const pb::NodeProto* appending(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
+  const pb::NodeProto* found = nullptr;
   int reads = 0;
   for (const pb::NodeProto& node : body.node()) {
     reads += static_cast<int>(std::count(node.input().begin(), node.input().end(), carried));
@@ -36,13 +37,20 @@ std::optional<int64_t> appendedAxis(const pb::GraphProto& body, const std::strin
       reads += static_cast<int>(names.count(carried));
     }
     if (node.output_size() == 1 && node.output(0) == next) {
-      concat = &node;
+      found = &node;
     }
   }
   const bool isGiven = std::any_of(body.output().begin(), body.output().end(),
                                    [&](const pb::ValueInfoProto& output) { return output.name() == carried; });
-  if (concat == nullptr || reads != 1 || isGiven || concat->op_type() != "Concat" ||
-      !isStandardDomain(concat->domain()) || concat->input_size() != 2 || concat->input(0) != carried) {
+  const bool appends = found != nullptr && reads == 1 && !isGiven && isStandardDomain(found->domain()) &&
+                       found->input_size() >= 2 && found->input(0) == carried;
+  return appends && (found->input_size() == 2 || found->input(2).empty()) ? found : nullptr;
+}
+
+// Exporters of lists let a tensor grow: the axis along which it does so; none where it does something else.
+std::optional<int64_t> appendedAxis(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
+  const pb::NodeProto* concat = appending(body, carried, next);
+  if (concat == nullptr || concat->op_type() != "Concat" || concat->input_size() != 2) {
     return std::nullopt;
   }
   for (const pb::AttributeProto& attribute : concat->attribute()) {
@@ -51,6 +59,11 @@ std::optional<int64_t> appendedAxis(const pb::GraphProto& body, const std::strin
     }
   }
   return std::nullopt;
+}
+
+bool isGrowingList(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
+  const pb::NodeProto* insert = appending(body, carried, next);
+  return insert != nullptr && insert->op_type() == "SequenceInsert";
 }
 
 // Nothing of a value, along one axis.
@@ -97,9 +110,25 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
   inner.values[body.input(1).name()] = writer_.scalar(DataType::kBOOL, 1);  // else the body would not run
   std::vector<nvinfer1::IRecurrenceLayer*> carried;
   std::map<size_t, size_t> appended;  // states that grow, with their axes
+  std::set<size_t> lists;             // outputs of the body that are lists
+  std::vector<bool> grows;            // of each list
   for (size_t i = 0; i < states; ++i) {
     const std::string& name = body.input(static_cast<int>(i) + 2).name();
-    if (const auto axis = appendedAxis(body, name, body.output(static_cast<int>(i) + 1).name())) {
+    const std::string& next = body.output(static_cast<int>(i) + 1).name();
+    if (node.input(i + 2).isList()) {
+      if (next != name && !isGrowingList(body, name, next)) {
+        fail(FaultKind::kUnsupportedNode,
+             fmt::format("the body changes the list of tensors (a sequence) '{}' in another way than by inserting one "
+                         "tensor behind its end",
+                         name));
+      }
+      grows.push_back(next != name);
+      inner.values[name] = grows.back() ? ParsedValue::ofList({}) : node.input(i + 2);  // the body then gives one more
+      carried.push_back(nullptr);
+      lists.insert(i + 1);
+      continue;
+    }
+    if (const auto axis = appendedAxis(body, name, next)) {
       const auto at = static_cast<size_t>(normalizeAxis(*axis, writer_.rankOf(node.input(i + 2))));
       appended.emplace(i, at);
       inner.values[name] = noneOf(writer_, node.input(i + 2), at);  // the body then gives what it appends
@@ -110,7 +139,7 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
     inner.values[body.input(static_cast<int>(i) + 2).name()] = writer_.output(*carried.back());
   }
   const size_t errors = environment_.errors.size();
-  const ParsedValues results = importSubgraph(body, inner);
+  const ParsedValues results = importSubgraph(body, inner, lists);
   if (environment_.errors.size() != errors) {
     return {};
   }
@@ -159,6 +188,12 @@ ParsedValues NodeImport::importLoop(const OnnxNode& node, Scope& scope) {
   };
   ParsedValues outputs;
   for (size_t i = 0; i < states; ++i) {
+    if (const ParsedValue& before = node.input(i + 2); before.isList()) {
+      const auto at = static_cast<size_t>(std::distance(lists.begin(), lists.find(i + 1)));
+      const auto more = [&] { return Term(writer_, stack(results[i + 1].list().at(0), 0)); };
+      outputs.push_back(grows[at] ? withMore(writer_, before, more()) : before);
+      continue;
+    }
     if (const auto axis = appended.find(i); axis != appended.end()) {
       outputs.push_back(append(node.input(i + 2), results[i + 1], axis->second));
       continue;

@@ -194,7 +194,7 @@ ParsedValues NodeImport::importOne(const pb::NodeProto& proto, Scope& scope, Par
     refuseLists(node, listInputs(proto));
   }
   if (isControlFlow(proto) && !isUnrolled(node, scope)) {
-    refuseLists(node);
+    refuseLists(node, listInputs(proto));
     return importControlFlow(node, scope);
   }
   if (row != nullptr) {

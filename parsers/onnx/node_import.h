@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -67,7 +68,7 @@ class NodeImport {
   bool isUnrolled(const OnnxNode& node, const Scope& scope) const;
   Scope subgraphScope(const OnnxNode& node, const char* name, const Scope& scope) const;
   void checkSubgraphs(const OnnxNode& node, const Scope& scope);
-  ParsedValues importSubgraph(const pb::GraphProto& graph, Scope& inner);
+  ParsedValues importSubgraph(const pb::GraphProto& graph, Scope& inner, const std::set<size_t>& lists = {});
   ParsedValues importControlFlow(const OnnxNode& node, Scope& scope);
   ParsedValues importIf(const OnnxNode& node, Scope& scope);
   ParsedValues importJoined(const OnnxNode& node, Scope& scope);  // an If: both branches, see branch_join.h

@@ -75,8 +75,10 @@ std::string operatorPage() {
   page +=
       "\n## Operators that are left out\n\n"
       "Of the standard domain, with the reason in the error: `ImageDecoder`; those of texts (`RegexFullMatch`, `StringConcat`,\n"
-      "`StringNormalizer`, `StringSplit`). Lists of tensors and optional values exist while parsing alone: the lengths of lists,\n"
-      "positions in them, and whether an optional value is there, are known then, and they are no inputs or outputs of the graph.\n"
+      "`StringNormalizer`, `StringSplit`). Lists of tensors and optional values exist while parsing alone, and are no inputs or outputs of the\n"
+      "graph; whether an optional value is there is known then. A list whose length only the run knows holds tensors of one shape and is one\n"
+      "tensor of the network: the parts of an open axis (`SplitToSequence` by 1), what `SequenceMap` gives for them, and a list into which each\n"
+      "iteration of a `Loop` inserts a tensor behind the end. A place in a list may be computed where its tensors have one shape.\n"
       "\n## What of ONNX's node tests is left\n\n"
       "`tests/onnx/node_tests.py` runs those whose types the interface can carry; `tests/onnx/left.txt` lists the ones that fail:\n\n"
       "| tests | why |\n|---|---|\n"

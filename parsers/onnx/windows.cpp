@@ -1,4 +1,4 @@
-// Where windows lie over static spatial extents, and the places of their maxima.
+// Where windows lie, and the places of their maxima.
 #include "windows.h"
 
 #include <cfloat>
@@ -11,45 +11,70 @@ namespace {
 
 constexpr int64_t kMostPlaces = 1024;
 
+using nvinfer1::ElementWiseOperation;
+
+bool isSame(const Spatial& spatial) {
+  return spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER || spatial.mode == nvinfer1::PaddingMode::kSAME_LOWER;
+}
+
 // Where windows begin and how many there are, with all padding explicit.
 struct Windows {
-  Dimensions in;
-  Dimensions before;
-  Dimensions after;  // padding that the last window reaches
-  Dimensions count;
+  ParsedExtents in;
+  ParsedExtents before;
+  ParsedExtents after;  // padding that the last window reaches
+  ParsedExtents count;
 };
 
 Windows windowsOf(const Term& x, const Spatial& spatial) {
+  NetworkWriter& writer = x.writer();
+  const auto with = [&](const ParsedExtent& a, ElementWiseOperation operation, int64_t b) {
+    return writer.combine(a, ParsedExtent::of(b), operation);
+  };
+  const auto positive = [&](const ParsedExtent& a) { return with(a, ElementWiseOperation::kMAX, 0); };
+  const auto of = [&](const ParsedExtent& a, ElementWiseOperation operation, const ParsedExtent& b) {
+    return writer.combine(a, b, operation);
+  };
   Windows windows;
   for (size_t i = 0; i < spatial.rank(); ++i) {
-    const int64_t extent = x.fixedDim(static_cast<int64_t>(i) + 2,
-                                      "a spatial extent of a pool with dilations or "
-                                      "indices");
+    const ParsedExtent extent = x.dim(static_cast<int64_t>(i) + 2);
     const int64_t reach = (spatial.kernel[i] - 1) * spatial.dilations[i] + 1;
     const int64_t stride = spatial.strides[i];
-    int64_t before = spatial.padsBegin[i];
-    int64_t count = 0;
-    const bool same =
-        spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER || spatial.mode == nvinfer1::PaddingMode::kSAME_LOWER;
-    if (same) {
-      count = (extent + stride - 1) / stride;
-      const int64_t total = std::max<int64_t>((count - 1) * stride + reach - extent, 0);
-      before = spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER ? total / 2 : total - total / 2;
+    // How many windows begin within so many places.
+    const auto begins = [&](const ParsedExtent& places) {
+      return with(with(places, ElementWiseOperation::kSUM, stride - 1), ElementWiseOperation::kFLOOR_DIV, stride);
+    };
+    const auto end = [&](const ParsedExtent& count) {  // of the last window
+      return with(with(with(count, ElementWiseOperation::kSUB, 1), ElementWiseOperation::kPROD, stride),
+                  ElementWiseOperation::kSUM, reach);
+    };
+    ParsedExtent before = ParsedExtent::of(spatial.padsBegin[i]);
+    ParsedExtent count;
+    if (isSame(spatial)) {
+      count = begins(extent);
+      const ParsedExtent total = positive(of(end(count), ElementWiseOperation::kSUB, extent));
+      const int64_t more = spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER ? 0 : 1;
+      before = with(with(total, ElementWiseOperation::kSUM, more), ElementWiseOperation::kFLOOR_DIV, 2);
     } else {
-      const int64_t room = extent + before + spatial.padsEnd[i] - reach;
+      const ParsedExtent room =
+          with(extent, ElementWiseOperation::kSUM, spatial.padsBegin[i] + spatial.padsEnd[i] - reach + 1);
       const bool up = spatial.mode == nvinfer1::PaddingMode::kEXPLICIT_ROUND_UP;
-      count = room < 0 ? 0 : (room + (up ? stride - 1 : 0)) / stride + 1;
-      if (up && count > 1 && (count - 1) * stride >= extent + before) {
-        --count;  // a window that begins behind the input
+      count = begins(up ? with(room, ElementWiseOperation::kSUM, stride - 1) : room);
+      if (up) {  // none begins behind the input
+        count = of(count, ElementWiseOperation::kMIN,
+                   begins(with(extent, ElementWiseOperation::kSUM, spatial.padsBegin[i])));
+      }
+      if (room.known() && room.value < 1) {
+        count = ParsedExtent::of(0);
       }
     }
-    if (count < 1) {
+    if (count.known() && count.value < 1) {
       fail(FaultKind::kInvalidNode,
            fmt::format("a window of {} elements does not fit into axis {} of {}", reach, i + 2, toString(x.shape())));
     }
     windows.in.push_back(extent);
     windows.before.push_back(before);
-    windows.after.push_back(std::max<int64_t>((count - 1) * stride + reach - before - extent, 0));
+    windows.after.push_back(
+        positive(of(of(end(count), ElementWiseOperation::kSUB, before), ElementWiseOperation::kSUB, extent)));
     windows.count.push_back(count);
   }
   return windows;
@@ -70,8 +95,8 @@ void forEachPlace(const Term& whole, const Windows& windows, const Spatial& spat
   for (;;) {
     Term part = whole;
     for (size_t i = 0; i < place.size(); ++i) {
-      part = part.slice(static_cast<int64_t>(i) + 2, place[i] * spatial.dilations[i], windows.count[i],
-                        spatial.strides[i]);
+      part = part.slice(static_cast<int64_t>(i) + 2, ParsedExtent::of(place[i] * spatial.dilations[i]),
+                        windows.count[i], spatial.strides[i]);
     }
     visit(part);
     size_t axis = place.size();
@@ -98,26 +123,26 @@ double lowest(DataType type) {
 Term placesOf(const Term& x, const Windows& windows, bool columnMajor) {
   NetworkWriter& writer = x.writer();
   const size_t rank = windows.in.size();
-  Dimensions weights(rank, 1);
-  int64_t pixels = 1;
+  ParsedExtents weights(rank);
+  ParsedExtent pixels = ParsedExtent::of(1);
   for (size_t k = 0; k < rank; ++k) {
     const size_t i = columnMajor ? k : rank - 1 - k;
     weights[i] = pixels;
-    pixels *= windows.in[i];
+    pixels = writer.combine(pixels, windows.in[i], ElementWiseOperation::kPROD);
   }
-  const int64_t channels = x.fixedDim(1, "the channels of a pool with indices");
-  const auto along = [&](const ParsedExtent& extent, size_t axis, int64_t weight) {
+  const auto along = [&](size_t axis, const ParsedExtent& weight) {
     std::vector<int64_t> others;
     for (size_t i = 0; i < rank + 2; ++i) {
       if (i != axis) {
         others.push_back(static_cast<int64_t>(i));
       }
     }
-    return (iota(writer, extent, DataType::kINT64) * static_cast<double>(weight)).unsqueeze(others);
+    const Term numbers = iota(writer, x.dim(static_cast<int64_t>(axis)), DataType::kINT64);
+    return (numbers * Term(writer, writer.fromExtents({weight}, true))).unsqueeze(others);
   };
-  Term places = along(x.dim(0), 0, channels * pixels) + along(x.dim(1), 1, pixels);
+  Term places = along(0, writer.combine(x.dim(1), pixels, ElementWiseOperation::kPROD)) + along(1, pixels);
   for (size_t i = 0; i < rank; ++i) {
-    places = places + along(ParsedExtent::of(windows.in[i]), i + 2, weights[i]);
+    places = places + along(i + 2, weights[i]);
   }
   return places;
 }
@@ -151,23 +176,24 @@ WindowMaximum windowMaximum(const Term& x, const Spatial& spatial, bool columnMa
 }
 
 Spatial withExplicitPadding(const Term& x, const Spatial& spatial) {
-  const bool same =
-      spatial.mode == nvinfer1::PaddingMode::kSAME_UPPER || spatial.mode == nvinfer1::PaddingMode::kSAME_LOWER;
-  bool isKnown = true;
   for (size_t i = 0; i < spatial.rank(); ++i) {
-    isKnown = isKnown && x.dim(static_cast<int64_t>(i) + 2).known();
-  }
-  if (!same && !isKnown) {
-    return spatial;
+    const auto axis = static_cast<int64_t>(i) + 2;
+    if (isSame(spatial)) {
+      x.fixedDim(axis, "a spatial extent of a dilated pool with auto_pad");
+    } else if (!x.dim(axis).known()) {
+      return spatial;
+    }
   }
   const Windows windows = windowsOf(x, spatial);  // which fit
-  if (!same) {
+  if (!isSame(spatial)) {
     return spatial;
   }
   Spatial result = spatial;
   result.mode = nvinfer1::PaddingMode::kEXPLICIT_ROUND_DOWN;
-  result.padsBegin = windows.before;
-  result.padsEnd = windows.after;
+  for (size_t i = 0; i < spatial.rank(); ++i) {
+    result.padsBegin[i] = windows.before[i].value;
+    result.padsEnd[i] = windows.after[i].value;
+  }
   return result;
 }
 

@@ -60,6 +60,16 @@ TEST(Broadcast, ShortRows) {
   }
 }
 
+// Several slices are one block.
+TEST(Broadcast, SlicesOfShortRows) {
+  for (const auto& space : {Dims{300, 100, 2}, Dims{701, 7, 3}, Dims{65, 4, 49}, Dims{3, 2, 2}, Dims{130, 33, 5}}) {
+    const int64_t slices = space[0], rows = space[1], inner = space[2];
+    check(space, {space, Dims{slices, 1, inner}, Dims{1, rows, 1}}, Layout::kLinear);
+    check(space, {Dims{slices, 1, 1}, space, Dims{1, rows, inner}}, Layout::kLinear);
+    check(space, {Dims{1, rows, 1}, Dims{slices, rows, 1}, Dims{slices, 1, inner}}, Layout::kLinear);
+  }
+}
+
 TEST(Broadcast, ScalesOfChannels) {
   for (const auto format : {Layout::kLinear, Layout::kChannelsLast}) {
     for (const int64_t channels : {1, 3, 16, 17, 88, 96, 255, 256, 257, 600}) {

@@ -230,12 +230,29 @@ TEST(DirectRows, BytesThatAreResized) {
 // Sides of each length around those of tiles, with and without room between the rows.
 TEST(DirectRows, Transposes) {
   for (const auto type : {DataType::kF32, DataType::kI64, DataType::kF16, DataType::kU8}) {
-    for (const int64_t rows : {5, 15, 16, 17, 31, 32, 33, 64, 77}) {
-      for (const int64_t columns : {5, 15, 16, 17, 32, 63, 64, 80}) {
+    for (const int64_t rows : {2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 64, 77}) {
+      for (const int64_t columns : {2, 3, 4, 5, 15, 16, 17, 32, 63, 64, 80}) {
         const auto line =
             fmt::format("  %y : {}[2,{},{}] = transpose{{permutation=[0,2,1]}}(%a) \"t\"\n", name(type), columns, rows);
         expectKernelMatches(line, listOf(variedTensor(type, {2, rows, columns}, 1)), "transpose", "cpu.movement", 0);
         if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Rows of one value each, next to each other and apart.
+TEST(DirectRows, Expansions) {
+  for (const auto type : {DataType::kF32, DataType::kI64, DataType::kF16, DataType::kU8}) {
+    for (const int64_t rows : {1, 2, 3, 50}) {
+      for (const int64_t columns : {1, 2, 5, 16, 20, 33, 64, 131}) {
+        for (const int64_t middle : {1, 3}) {
+          const auto line = fmt::format(
+              "  %y : {0}[2,{1},{2},{3}] = slice{{start=[0,0,0,0] size=[2,{1},{2},{3}] stride=[1,0,1,0]}}(%a) \"s\"\n",
+              name(type), middle, rows, columns);
+          expectKernelMatches(line, listOf(variedTensor(type, {2, 1, rows, 1}, 1)), "slice", "cpu.movement", 0);
+          if (HasFailure()) return;
+        }
       }
     }
   }

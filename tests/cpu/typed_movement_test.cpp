@@ -193,8 +193,9 @@ TEST(Cumulative, EveryTypeAxisAndDirection) {
 TEST(TopK, EveryTypeAxisAndDirection) {
   for (const auto type : kNumbers) {
     for (const char* largest : {"true", "false"}) {
-      for (const auto& dims : {Dims{3, 5, 300}, Dims{1, 1, 1}, Dims{2, 2001, 1}, Dims{70, 3, 65}, Dims{0, 4, 4},
-                               Dims{3, 90, 2}, Dims{2, 700, 3}, Dims{300, 2, 1}, Dims{2, 3, 32}, Dims{5, 27, 7}}) {
+      for (const auto& dims :
+           {Dims{3, 5, 300}, Dims{1, 1, 1}, Dims{2, 2001, 1}, Dims{70, 3, 65}, Dims{0, 4, 4}, Dims{3, 90, 2},
+            Dims{2, 700, 3}, Dims{300, 2, 1}, Dims{2, 3, 32}, Dims{5, 27, 7}, Dims{3, 41, 4}, Dims{2, 53, 8}}) {
         for (const int axis : {0, 1, 2}) {
           for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{6}, int64_t{40}, dims[axis]}) {
             if (k > dims[axis]) continue;

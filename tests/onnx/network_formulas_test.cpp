@@ -44,6 +44,51 @@ TEST(Scatter, CombinesTruthValues) {
   }
 }
 
+// Elimination with pivots and exchanged rows.
+double determinantOf(std::vector<double> m) {
+  const auto n = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(m.size()))));
+  double determinant = 1;
+  for (size_t k = 0; k < n; ++k) {
+    size_t pivot = k;
+    for (size_t r = k; r < n; ++r) pivot = std::fabs(m[r * n + k]) > std::fabs(m[pivot * n + k]) ? r : pivot;
+    for (size_t c = 0; c < n && pivot != k; ++c) std::swap(m[k * n + c], m[pivot * n + c]);
+    determinant *= (pivot != k ? -1 : 1) * m[k * n + k];
+    for (size_t r = k + 1; r < n && m[k * n + k] != 0; ++r) {
+      const double factor = m[r * n + k] / m[k * n + k];
+      for (size_t c = k; c < n; ++c) m[r * n + c] -= factor * m[k * n + c];
+    }
+  }
+  return determinant;
+}
+
+// Of more than six rows in a loop: many matrices, one, and such of which a column is zero.
+TEST(Matrices, LargeDeterminants) {
+  for (const size_t n : {7, 9, 20}) {
+    for (const size_t count : {1, 6}) {
+      Reals x = randomReals(count * n * n, static_cast<unsigned>(n));
+      for (size_t r = 0; r < n && count > 1; ++r) x[r * n + 2] = 0;
+      ModelMaker maker(17);
+      const auto rows = static_cast<int64_t>(n);
+      maker.input("x", count > 1 ? Ints{2, static_cast<int64_t>(count) / 2, rows, rows} : Ints{rows, rows});
+      maker.node("Det", {"x"}, {"d"});
+      maker.output("d");
+      std::vector<double> expected;
+      for (size_t i = 0; i < count; ++i) expected.push_back(determinantOf({&x[i * n * n], &x[i * n * n] + n * n}));
+      const auto got = runModel(maker, {x}).at(0);
+      ASSERT_EQ(got.size(), count);
+      for (size_t i = 0; i < count; ++i) EXPECT_NEAR(got[i], expected[i], 2e-5 * std::fabs(expected[i])) << n;
+    }
+  }
+}
+
+TEST(Matrices, DeterminantsOfNothingAreOne) {
+  ModelMaker maker(17);
+  maker.input("x", {3, 0, 0});
+  maker.node("Det", {"x"}, {"d"});
+  maker.output("d");
+  expectNear(runModel(maker, {{}}).at(0), {1, 1, 1});
+}
+
 TEST(Matrices, DeterminantsAndRunningProducts) {
   const Reals x = randomReals(16, 6);
   ModelMaker maker(26);
@@ -54,20 +99,8 @@ TEST(Matrices, DeterminantsAndRunningProducts) {
   maker.output("d");
   maker.output("p");
   const auto outputs = runModel(maker, {x});
-  // Elimination with pivots, where the importer expands cofactors.
-  std::vector<double> m(x.begin(), x.end());
-  double determinant = 1;
-  for (size_t k = 0; k < 4; ++k) {
-    size_t pivot = k;
-    for (size_t r = k; r < 4; ++r) pivot = std::fabs(m[r * 4 + k]) > std::fabs(m[pivot * 4 + k]) ? r : pivot;
-    for (size_t c = 0; c < 4 && pivot != k; ++c) std::swap(m[k * 4 + c], m[pivot * 4 + c]);
-    determinant *= (pivot != k ? -1 : 1) * m[k * 4 + k];
-    for (size_t r = k + 1; r < 4; ++r) {
-      const double factor = m[r * 4 + k] / m[k * 4 + k];
-      for (size_t c = k; c < 4; ++c) m[r * 4 + c] -= factor * m[k * 4 + c];
-    }
-  }
-  expectNear(outputs.at(0), {determinant});
+  // The importer expands cofactors.
+  expectNear(outputs.at(0), {determinantOf({x.begin(), x.end()})});
   std::vector<double> products;
   for (size_t i = 0; i < 16; ++i) products.push_back(i % 4 == 0 ? 1 : products[i - 1] * x[i - 1]);
   expectNear(outputs.at(1), products);

@@ -213,5 +213,53 @@ TEST(OpenExtents, BoundsThatCross) {
   }
 }
 
+// The places of the maxima of windows 3 by 2 apart, of images of 2 channels.
+TEST(OpenExtents, PoolsWithIndices) {
+  for (const char* pad : {"NOTSET", "SAME_UPPER", "SAME_LOWER", "ceil"}) {
+    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{5, 7}, {6, 4}, {9, 8}}) {
+      std::vector<std::vector<int64_t>> results;
+      const Reals x = randomReals(static_cast<size_t>(4 * rows * columns), 5);
+      for (const bool isOpen : {false, true}) {
+        ModelMaker maker(17);
+        maker.input("x", isOpen ? Ints{-1, -1, -1, -1} : Ints{2, 2, rows, columns});
+        auto& node = maker.node("MaxPool", {"x"}, {"y", "index"});
+        ModelMaker::set(node, "kernel_shape", Ints{3, 3});
+        ModelMaker::set(node, "strides", Ints{2, 2});
+        if (std::string_view(pad) == "ceil") {
+          ModelMaker::set(node, "ceil_mode", int64_t{1});
+          ModelMaker::set(node, "pads", Ints{1, 0, 0, 1});
+        } else {
+          ModelMaker::set(node, "auto_pad", pad);
+        }
+        maker.output("index", {}, 7);
+        const auto y = runAt<int64_t>(maker, {{{2, 2, rows, columns}, x}});
+        ASSERT_EQ(y.size(), 1U);
+        results.push_back(y[0].second);
+      }
+      EXPECT_EQ(results[0], results[1]) << pad << rows;
+    }
+  }
+}
+
+TEST(OpenExtents, Determinants) {
+  ModelMaker maker(17);
+  maker.input("x", {-1, -1, -1});
+  maker.node("Det", {"x"}, {"d"});
+  maker.output("d");
+  const auto d = runAt(maker, {{{2, 3, 3}, {0, 2, 1, 4, 1, 3, 2, 5, 7, 1, 2, 3, 4, 5, 6, 7, 8, 10}}});
+  ASSERT_EQ(d.size(), 1U);
+  expectNear(d[0].second, {-26, -3}, 1e-5);
+}
+
+TEST(OpenExtents, UniqueRows) {
+  ModelMaker maker(17);
+  maker.input("x", {-1, -1});
+  ModelMaker::set(maker.node("Unique", {"x"}, {"", "", "inverse"}), "axis", int64_t{0});
+  maker.output("inverse", {}, 7);
+  const auto inverse = runAt<int64_t>(maker, {{{5, 3}, {1, 2, 3, 0, 9, 9, 1, 2, 2, 1, 2, 3, 0, 9, 9}}});
+  ASSERT_EQ(inverse.size(), 1U);
+  EXPECT_EQ(inverse[0].second, (Ints{2, 0, 1, 2, 0}));
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "made.h"
 #include "operator_table.h"
 
 namespace tenon::parsers::onnx::ops_selection {
@@ -151,10 +152,29 @@ Term keysOf(const Term& x) {
   return isRanked ? x : x.cast(DataType::kINT32);
 }
 
+// The same in a loop, for so many columns that only the run knows them or layers for each would be too many.
+Term orderInLoop(const Term& keys) {
+  NetworkWriter& writer = keys.writer();
+  nvinfer1::ILoop& loop = made(writer, writer.network().addLoop(), "addLoop");
+  nvinfer1::ITensor& width = writer.tensor(writer.fromExtents({keys.dim(1)}, true));
+  writer.added(loop.addTripLimit(width, nvinfer1::TripLimit::kCOUNT), "addTripLimit");
+  const Term column(writer, writer.output(writer.added(loop.addIterator(writer.tensor(keys), 1, true), "addIterator")));
+  auto* state = loop.addRecurrence(writer.tensor(iota(writer, keys.dim(0), DataType::kINT64)));
+  const Term order(writer, writer.output(writer.added(state, "addRecurrence")));
+  state->setInput(1, writer.tensor(order.gather(sorted(column.gather(order, 0)).second, 0)));
+  auto* last = loop.addLoopOutput(writer.tensor(order), nvinfer1::LoopOutput::kLAST_VALUE);
+  return {writer, writer.output(writer.added(last, "addLoopOutput"))};
+}
+
 // Where the rows [n, width] stand in their order, which the first column decides first: a stable sort by each column,
 // the last one first.
-Term orderOf(const Term& rows, int64_t width) {
+Term orderOf(const Term& rows) {
+  constexpr int64_t kMostColumns = 64;  // each of which is sorted by layers of its own
   const Term keys = keysOf(rows);
+  const int64_t width = rows.shape()[1];
+  if (width < 0 || width > kMostColumns) {
+    return orderInLoop(keys);
+  }
   std::optional<Term> order;
   for (int64_t column = width - 1; column >= 0; --column) {
     const Term list = keys.at(1, column);
@@ -167,32 +187,26 @@ Term orderOf(const Term& rows, int64_t width) {
 // The elements, or slices along an axis, as rows [n, width].
 struct Rows {
   Term matrix;
-  int64_t width;
   std::vector<int32_t> order;  // of axes, the one of the rows first; empty where the elements are the rows
   ParsedExtents others;        // extents of the other axes
 };
 
 Rows readRows(const OnnxNode& node) {
-  constexpr int64_t kMostColumns = 512;  // each is sorted by layers of its own
   const Term x = node.term(0);
   if (!node.has("axis")) {
-    return {x.reshape({ParsedExtent::of(-1), ParsedExtent::of(1)}), 1, {}, {}};
+    return {x.reshape({ParsedExtent::of(-1), ParsedExtent::of(1)}), {}, {}};
   }
   const int32_t axis = node.axis(0, x.rank());
   std::vector<int32_t> order{axis};
-  Dimensions others;
+  ParsedExtents others;
   for (int32_t i = 0; i < x.rank(); ++i) {
     if (i != axis) {
       order.push_back(i);
-      others.push_back(x.fixedDim(i, "an axis of the slices that are compared"));
+      others.push_back(x.dim(i));
     }
   }
-  const int64_t width = elementCount(others);
-  if (width > kMostColumns) {
-    fail(FaultKind::kUnsupportedShape,
-         fmt::format("slices of {} elements are compared; expected {} at most", width, kMostColumns));
-  }
-  return {x.transpose(order).reshape({x.dim(axis), ParsedExtent::of(width)}), width, order, extentsOf(others)};
+  const ParsedExtent width = x.writer().product(others, 0, others.size());
+  return {x.transpose(order).reshape({x.dim(axis), width}), order, others};
 }
 
 // Rows in the shape of the input again.
@@ -215,7 +229,7 @@ ParsedValues importUnique(OnnxNode& node) {
   const Rows rows = readRows(node);
   const ParsedExtent one = ParsedExtent::of(1);
   const ParsedExtent total = rows.matrix.dim(0);
-  const Term order = orderOf(rows.matrix, rows.width);
+  const Term order = orderOf(rows.matrix);
   const Term all = rows.matrix.gather(order, 0);
   const Term keys = keysOf(all);
   const ParsedExtent zero = ParsedExtent::of(0);
@@ -252,8 +266,8 @@ const OperatorImporter kRows[] = {
     {"NonMaxSuppression", 10, kNewestOpset, importNonMaxSuppression,
      "addNMS, addCast; several classes: addTopK, addGather for the order"},
     {"Unique", 11, kNewestOpset, importUnique,
-     "addTopK, addSlice, addElementWise, addNonZero, addGather, addScatter, addCumulative; along an axis, slices of "
-     "a static shape"},
+     "addTopK, addSlice, addElementWise, addNonZero, addGather, addScatter, addCumulative; along an axis of many or "
+     "an unknown number of columns: addLoop"},
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Cumulative: shape rule, contents of shape arithmetic, reference in double or int64.
+// Cumulative: shape rule, contents of shape arithmetic, reference in double or in integers that wrap in their type.
 #include "ops/op/cumulative.h"
 
 #include "ops/infer_util.h"
+#include "ops/scalar_program.h"
 
 namespace tenon::ops {
 namespace {
@@ -66,7 +67,8 @@ void Cumulative::evaluate(const EvalContext& context) const {
         [&](int64_t i, double sum) { out.storeDouble(i, sum); });
   } else {
     scanLines<int64_t>(
-        *this, x.dims, [&](int64_t i) { return x.loadInt(i); }, [&](int64_t i, int64_t sum) { out.storeInt(i, sum); });
+        *this, x.dims, [&](int64_t i) { return x.loadInt(i); },
+        [&](int64_t i, int64_t sum) { out.storeInt(i, wrapped(sum, out.dtype)); });
   }
 }
 

@@ -2,7 +2,7 @@
 #include "ops/op/cumulative.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
 #include <type_traits>
 
 #include "backends/cpu/kernels/common/kernel_row.h"
@@ -22,9 +22,9 @@ constexpr int64_t kNarrow = 128;          // columns, whose sums stay in vectors
 constexpr int64_t kFlatBlock = 65536;     // columns of few rows, which are read fastest in their order
 constexpr int64_t kHalfBlock = 1024;      // columns of halves, whose sums stay in the first cache
 
-// Floating types are summed in double; integers wrap in 64 bits, then saturate.
+// Floating types are summed in double; integers wrap in their type.
 template <typename T>
-using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, T>;
 
 template <typename A>
 A plus(A a, A b) {
@@ -35,23 +35,13 @@ A plus(A a, A b) {
   }
 }
 
-template <typename T, typename A>
-T stored(A sum) {
-  if constexpr (std::is_integral_v<A> && sizeof(T) < sizeof(A)) {
-    using Limits = std::numeric_limits<T>;
-    return static_cast<T>(std::clamp<A>(sum, Limits::min(), Limits::max()));
-  } else {
-    return static_cast<T>(sum);
-  }
-}
-
 template <typename T>
 void scanLine(const T* x, T* y, int64_t count, int64_t step, bool exclusive, SumOf<T>& sum) {
   for (int64_t i = 0; i < count; ++i) {
     const auto value = static_cast<SumOf<T>>(x[i * step]);
     const auto before = sum;
     sum = plus(sum, value);
-    y[i * step] = stored<T>(exclusive ? before : sum);
+    y[i * step] = static_cast<T>(exclusive ? before : sum);
   }
 }
 
@@ -69,7 +59,7 @@ void scanColumns(const T* x, T* y, int64_t rows, int64_t step, bool exclusive, S
     for (size_t k = 0; k < kColumns; ++k) {
       const auto before = sums[k];
       sums[k] = plus(sums[k], static_cast<SumOf<T>>(x[k]));
-      y[k] = stored<T>(exclusive ? before : sums[k]);
+      y[k] = static_cast<T>(exclusive ? before : sums[k]);
     }
   }
   std::copy_n(sums, kColumns, carried);
@@ -85,7 +75,7 @@ void scanShort(const T* x, T* y, int64_t lines, bool isReverse) {
       for (size_t k = 0; k < kExtent; ++k) {
         const auto before = sum;
         sum = plus(sum, static_cast<Sum>(x[place(k)]));
-        y[place(k)] = stored<T>(kExclusive ? before : sum);
+        y[place(k)] = static_cast<T>(kExclusive ? before : sum);
       }
     }
   };
@@ -121,6 +111,7 @@ class CumulativeInstance final : public runtime::KernelInstance {
 
   void launch(const runtime::LaunchArguments& arguments) override {
     if (outer_ * extent_ * inner_ == 0) return;
+    if (extent_ == 1) return single(arguments);
     switch (type_) {
       case DataType::kF32: return scan<float>(arguments);
       case DataType::kI64: return scan<int64_t>(arguments);
@@ -134,6 +125,23 @@ class CumulativeInstance final : public runtime::KernelInstance {
   }
 
  private:
+  // Lines of one element: sums are what is there, or nothing.
+  void single(const runtime::LaunchArguments& arguments) const {
+    constexpr int64_t kPiece = 1 << 16;  // bytes
+    const int64_t all = outer_ * inner_ * (bits(type_) / 8);
+    const auto* const x = static_cast<const char*>(arguments.inputs[0]);
+    auto* const y = static_cast<char*>(arguments.outputs[0]);
+    runJobs((all + kPiece - 1) / kPiece, all, [&](int64_t job) {
+      const int64_t first = job * kPiece;
+      const auto bytes = static_cast<size_t>(std::min(kPiece, all - first));
+      if (op_.exclusive) {
+        std::memset(y + first, 0, bytes);
+      } else {
+        std::memcpy(y + first, x + first, bytes);
+      }
+    });
+  }
+
   bool isHalf() const { return type_ == DataType::kF16 || type_ == DataType::kBF16; }
 
   template <typename T>
@@ -160,11 +168,8 @@ class CumulativeInstance final : public runtime::KernelInstance {
       if (width == 1) {
         SumOf<T> sum{};
         const int64_t low = job / blocks * extent_;  // where inner_ is 1
-        if (lineSums_ != nullptr &&
-            lineSums_(x + low, y + low, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum))
-          return;
-        sum = {};
-        return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
+        if (lineSums_ == nullptr) return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
+        return lineSums_(x + low, y + low, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum);
       }
       if (inner_ <= kFew && withConstant(width, [&](auto columns) {
             SumOf<T> sums[columns] = {};

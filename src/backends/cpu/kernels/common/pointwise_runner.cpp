@@ -129,7 +129,7 @@ bool PointwiseRunner::joinsRows() const {
 void PointwiseRunner::joinRows() {
   const int64_t inner = space_.inner();
   const size_t axes = space_.extents.size();
-  rows_ = outerRows_ = 1;
+  rows_ = outerRows_ = slices_ = 1;
   if (!joinsRows()) {
     pieces_ = (inner + blockSize_ - 1) / blockSize_;
     return;
@@ -138,13 +138,33 @@ void PointwiseRunner::joinRows() {
   rows_ = std::min(blockSize_ / inner, outerRows_);
   const auto lanes = static_cast<int64_t>(kLanes);
   const int64_t whole = lanes / std::gcd(inner, lanes);  // rows that fill vectors
-  if (rows_ > whole) rows_ -= rows_ % whole;
-  pieces_ = (outerRows_ + rows_ - 1) / rows_;
+  if (rows_ < outerRows_ || !joinSlices()) {
+    if (rows_ > whole) rows_ -= rows_ % whole;
+    pieces_ = (outerRows_ + rows_ - 1) / rows_;
+  }
+}
+
+// Slices of few short rows, as reductions along an axis in the middle are broadcast again.
+bool PointwiseRunner::joinSlices() {
+  const size_t axes = space_.extents.size();
+  const int64_t slice = rows_ * space_.inner();
+  if (axes < 3 || slice * 2 > blockSize_ || space_.extents[axes - 3] < 2) return false;
+  for (size_t j = 0; j < outputBytes_.size(); ++j) {
+    if (space_.strides[j][axes - 3] != slice) return false;
+  }
+  const int64_t extent = space_.extents[axes - 3];
+  const auto lanes = static_cast<int64_t>(kLanes);
+  const int64_t whole = lanes / std::gcd(slice, lanes);
+  slices_ = std::min(blockSize_ / slice, extent);
+  if (slices_ > whole) slices_ -= slices_ % whole;
+  outerRows_ *= extent;
+  pieces_ = (extent + slices_ - 1) / slices_;
+  return true;
 }
 
 void PointwiseRunner::run(void* const* inputs, void* const* outputs) const {
   const int64_t total = space_.outer() / outerRows_ * pieces_;
-  const int64_t elements = std::max<int64_t>(1, std::min(blockSize_, rows_ * space_.inner()));
+  const int64_t elements = std::max<int64_t>(1, std::min(blockSize_, slices_ * rows_ * space_.inner()));
   platform::parallelFor(total, std::max<int64_t>(1, kGrainElements / elements),
                         [&](int64_t begin, int64_t end) { pieces(inputs, outputs, begin, end); });
 }
@@ -214,10 +234,11 @@ void PointwiseRunner::pieces(void* const* inputs, void* const* outputs, int64_t 
   int64_t outer = begin / pieces_;
   int64_t inOuter = begin % pieces_;
   for (int64_t at = begin; at < end; ++at) {
-    const int64_t firstRow = joined ? inOuter * rows_ : 0;
+    const int64_t firstRow = joined ? inOuter * slices_ * rows_ : 0;
     const int64_t first = joined ? 0 : inOuter * blockSize_;
     moveTo(outer * outerRows_ + firstRow, position);
     piece.rows = joined ? std::min(rows_, outerRows_ - firstRow) : 1;
+    piece.slices = std::min(slices_, (outerRows_ - firstRow) / piece.rows);
     piece.count = std::min(blockSize_, space_.inner() - first);
     for (size_t k = 0; k < inputBytes_.size(); ++k) {
       const int64_t offset = position.offsets[outputCount + k] + first * inputStrides(k).back();
@@ -253,7 +274,7 @@ PointwiseRunner::Places PointwiseRunner::buffersAt(char* scratch) const {
 
 // The operand's rows behind each other, and zeros up to a whole vector.
 void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
-  const int64_t all = block.rows * block.count;
+  const int64_t all = block.elements();
   const bool sameCount = code_.isSingle[operand] || block.loadedCount[operand] == all;
   if (block.loaded[operand] == block.in[operand] && sameCount) return;
   block.loaded[operand] = block.in[operand];
@@ -262,7 +283,10 @@ void PointwiseRunner::gather(Block& block, size_t operand, char* to) const {
   const int64_t bytes = inputBytes_[operand];
   if (code_.isSingle[operand]) return gatherStrided(bytes, block.in[operand], 0, static_cast<int64_t>(kLanes), to);
   const int64_t step = block.rows > 1 ? strides[strides.size() - 2] : 0;
-  gatherRows(bytes, block.in[operand], step, strides.back(), block.rows, block.count, to);
+  const int64_t slice = block.slices > 1 ? strides[strides.size() - 3] : 0;
+  for (int64_t i = 0; i < block.slices; ++i)
+    gatherRows(bytes, block.in[operand] + i * slice * bytes, step, strides.back(), block.rows, block.count,
+               to + i * block.rows * block.count * bytes);
   std::memset(to + all * bytes, 0, static_cast<size_t>((padded(all) - all) * bytes));
 }
 
@@ -297,10 +321,10 @@ bool PointwiseRunner::mayOverwrite(size_t output) const {
 // Whether the block of an output is that of an input.
 bool PointwiseRunner::overlaps(const Block& block, size_t output) const {
   const char* const begin = block.out[output];
-  const char* const end = begin + block.rows * block.count * outputBytes_[output];
+  const char* const end = begin + block.elements() * outputBytes_[output];
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const char* const in = block.in[k];
-    if (in < end && begin < in + block.rows * block.count * inputBytes_[k]) return true;
+    if (in < end && begin < in + block.elements() * inputBytes_[k]) return true;
   }
   return false;
 }
@@ -323,13 +347,14 @@ void PointwiseRunner::block(Block& block, const Places& buffers) const {
 }
 
 void PointwiseRunner::part(Block& block, const Places& buffers) const {
-  const int64_t count = block.rows * block.count;
+  const int64_t count = block.elements();
   const bool whole = code_.takesAnyCount || count == padded(count);
   Places place;  // of some hundred, few are used
   std::copy_n(buffers.begin(), code_.buffers.size(), place.begin());
   for (size_t k = 0; k < inputBytes_.size(); ++k) {
     const auto& strides = inputStrides(k);
-    const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count);
+    const bool contiguous = strides.back() == 1 && (block.rows == 1 || strides[strides.size() - 2] == block.count) &&
+                            (block.slices == 1 || strides[strides.size() - 3] == block.rows * block.count);
     if (whole && contiguous && !code_.isSingle[k]) {
       place[k] = const_cast<char*>(block.in[k]);
     } else {

@@ -48,7 +48,8 @@ class PointwiseRunner {
     std::array<const char*, kMaxInputs> loaded{};
     std::array<int64_t, kMaxInputs> loadedCount{};
     std::array<char*, kMaxInputs> out{};
-    int64_t rows = 0, count = 0;  // rows of `count` elements
+    int64_t slices = 1, rows = 0, count = 0;  // slices of `rows` rows of `count` elements
+    int64_t elements() const { return slices * rows * count; }
   };
   // Where the loops stand.
   struct Position {
@@ -58,6 +59,7 @@ class PointwiseRunner {
   };
   bool joinsRows() const;
   void joinRows();
+  bool joinSlices();
   void moveTo(int64_t row, Position& position) const;
   bool isPlain() const;
   void pieces(void* const* inputs, void* const* outputs, int64_t begin, int64_t end) const;
@@ -80,8 +82,9 @@ class PointwiseRunner {
   LoopSpace space_;                                // operands: outputs, then inputs
   int64_t blockSize_ = kBlock;                     // elements
   int64_t rows_ = 1;       // innermost rows of a block, where they are short and lie behind each other in the outputs
+  int64_t slices_ = 1;     // of a block, each of all rows of the axis next to the innermost
   int64_t pieces_ = 0;     // blocks per innermost row, or per `outerRows_` rows
-  int64_t outerRows_ = 1;  // extent of the axis that the rows of a block are of
+  int64_t outerRows_ = 1;  // of the axis, or the two axes, that the rows of a block are of
   bool isPlain_ = false;   // plainPieces() does it
 };
 

@@ -128,6 +128,9 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
     if (dense && fromNext == 0 && toNext == inner && stop - row > 1) {
       repeat(in, out, inner, stop - row);
       row = stop;
+    } else if (toStep == 1 && fromStep == 0 && toNext == inner && stop - row > 1) {
+      repeatFunction(sizeof(T))(in, fromNext, static_cast<size_t>(stop - row), static_cast<size_t>(inner), out);
+      row = stop;
     } else if (dense && withCount<2, 3, 4, 5, 6, 7, 8, 12, 16>(inner, [&](auto count) {
                  each([](T* a, const T* b) {
                    std::memcpy(a, b, decltype(count)::value * sizeof(T));

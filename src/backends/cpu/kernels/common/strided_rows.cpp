@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/kernels/simd/copy_simd.h"
+
 namespace tenon::backends::cpu {
 namespace {
 
@@ -34,6 +36,26 @@ bool collectShort(const T* from, int64_t step, int64_t stride, int64_t rows, int
   return false;
 }
 
+// One row again and again: what is there is copied, twice as much each time, or written as one element where it is as
+// long as one.
+template <typename T>
+bool repeatAs(const char* row, int64_t rowBytes, int64_t rows, char* to) {
+  if (rowBytes != sizeof(T)) return false;
+  T value;
+  std::memcpy(&value, row, sizeof(T));
+  for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+  return true;
+}
+void repeatRow(const char* row, int64_t rowBytes, int64_t rows, char* to) {
+  if (repeatAs<uint16_t>(row, rowBytes, rows, to) || repeatAs<uint32_t>(row, rowBytes, rows, to) ||
+      repeatAs<uint64_t>(row, rowBytes, rows, to))
+    return;
+  const int64_t all = rowBytes * rows;
+  std::memcpy(to, row, static_cast<size_t>(rowBytes));
+  for (int64_t done = rowBytes; done < all; done *= 2)
+    std::memcpy(to + done, to, static_cast<size_t>(std::min(done, all - done)));
+}
+
 template <typename T>
 void spread(const char* from, char* to, int64_t stride, int64_t count) {
   const auto* source = reinterpret_cast<const T*>(from);
@@ -57,6 +79,9 @@ void gatherStrided(int64_t bytes, const char* from, int64_t stride, int64_t coun
 }
 
 void gatherRows(int64_t bytes, const char* from, int64_t step, int64_t stride, int64_t rows, int64_t count, char* to) {
+  if (step == 0 && stride == 1 && rows > 1 && count > 0) return repeatRow(from, count * bytes, rows, to);
+  if (stride == 0 && rows > 1)
+    return repeatFunction(bytes)(from, step, static_cast<size_t>(rows), static_cast<size_t>(count), to);
   const auto isShort = [&]<typename T>(T) {
     return collectShort(reinterpret_cast<const T*>(from), step, stride, rows, count, reinterpret_cast<T*>(to));
   };

@@ -50,6 +50,34 @@ void copyRow(const void* vFrom, void* vTo, size_t bytes) {
 
 CopyRowFunction findCopyRow() { return copyRow; }
 
+// Whole vectors, which go beyond the end of a row where the next one is written over that.
+template <typename T>
+void repeat(const void* vFrom, int64_t step, size_t rows, size_t count, void* vTo) {
+  const hn::ScalableTag<T> d;
+  const size_t lanes = hn::Lanes(d);
+  const T* HWY_RESTRICT from = static_cast<const T*>(vFrom);
+  T* HWY_RESTRICT to = static_cast<T*>(vTo);
+  const size_t whole = (count + lanes - 1) / lanes * lanes;
+  size_t left = rows * count;
+  for (; left >= whole && left > 0; left -= count, from += step, to += count) {
+    const auto value = hn::Set(d, *from);
+    for (size_t i = 0; i < count; i += lanes) hn::StoreU(value, d, to + i);
+  }
+  for (; left > 0; left -= count, from += step, to += count) {
+    const T value = *from;
+    for (size_t i = 0; i < count; ++i) to[i] = value;
+  }
+}
+
+RepeatFunction findRepeat(int64_t bytes) {
+  switch (bytes) {
+    case 1: return repeat<uint8_t>;
+    case 2: return repeat<uint16_t>;
+    case 4: return repeat<uint32_t>;
+    default: return repeat<uint64_t>;
+  }
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -58,10 +86,12 @@ namespace tenon::backends::cpu {
 namespace {
 
 TENON_SIMD_TABLE(findCopyRow);
+TENON_SIMD_TABLE(findRepeat);
 
 }  // namespace
 
 CopyRowFunction copyRowFunction() { return TENON_SIMD_BEST(findCopyRow)(); }
+RepeatFunction repeatFunction(int64_t bytes) { return TENON_SIMD_BEST(findRepeat)(bytes); }
 
 }  // namespace tenon::backends::cpu
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tenon::backends::cpu {
 
@@ -9,5 +10,9 @@ namespace tenon::backends::cpu {
 // few nanoseconds more for short ones.
 using CopyRowFunction = void (*)(const void* from, void* to, size_t bytes);
 CopyRowFunction copyRowFunction();
+
+// `rows` rows behind each other, each of `count` times one element; that of the next row is `step` elements on.
+using RepeatFunction = void (*)(const void* from, int64_t step, size_t rows, size_t count, void* to);
+RepeatFunction repeatFunction(int64_t bytes);  // of an element: 1, 2, 4 or 8
 
 }  // namespace tenon::backends::cpu

@@ -8,8 +8,6 @@
 #include <hwy/highway.h>
 // clang-format on
 
-#include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/line_scan_simd.h"
@@ -21,24 +19,14 @@ namespace line_scan {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename T>
-using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
+using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, T>;
 
 template <typename T>
 HWY_INLINE SumOf<T> plus(SumOf<T> sum, T value) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(static_cast<int64_t>(value)));
+    return static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
   } else {
     return sum + static_cast<double>(value);
-  }
-}
-
-template <typename T>
-HWY_INLINE T stored(SumOf<T> sum) {
-  if constexpr (std::is_same_v<T, int32_t>) {
-    using Limits = std::numeric_limits<T>;
-    return static_cast<T>(std::clamp<int64_t>(sum, Limits::min(), Limits::max()));
-  } else {
-    return static_cast<T>(sum);
   }
 }
 
@@ -82,7 +70,7 @@ struct Within {
   Indices places[kSteps];
 };
 
-// Whole vectors; returns how many elements, or all and more where a sum of i32 has more than 32 bits.
+// Whole vectors; returns how many elements.
 template <typename T, bool kReverse, bool kExclusive>
 HWY_INLINE size_t vectors(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t count, SumOf<T>& sum) {
   const hn::ScalableTag<T> d;
@@ -90,9 +78,8 @@ HWY_INLINE size_t vectors(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t cou
   const size_t end = count - (kExclusive ? 1 : 0);  // sums stand one element further on
   const Within<T> within;
   auto total = hn::Set(d, static_cast<T>(sum));
-  [[maybe_unused]] auto overflows = hn::Zero(d);
   if (end < lanes) return 0;
-  if (kExclusive) y[kReverse ? count - 1 : 0] = stored<T>(sum);
+  if (kExclusive) y[kReverse ? count - 1 : 0] = static_cast<T>(sum);
   size_t i = 0;
   for (; i + lanes <= end; i += lanes) {
     const size_t at = kReverse ? count - i - lanes : i;
@@ -104,17 +91,12 @@ HWY_INLINE size_t vectors(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t cou
       sum += static_cast<double>(hn::GetLane(within.lastOf(own)));
       total = hn::Set(d, static_cast<T>(sum));
     } else {
-      if constexpr (sizeof(T) == 4)
-        overflows = hn::Or(overflows, hn::And(hn::Xor(hn::Sub(all, v), all), hn::Xor(v, all)));
       total = within.lastOf(all);
     }
     if (kReverse) all = hn::Reverse(d, all);
     hn::StoreU(all, d, y + (kReverse ? at - (kExclusive ? 1 : 0) : at + (kExclusive ? 1 : 0)));
   }
-  if constexpr (std::is_integral_v<T>) {
-    sum = hn::GetLane(total);
-    if (sizeof(T) == 4 && !hn::AllFalse(d, hn::Lt(overflows, hn::Zero(d)))) return count + 1;
-  }
+  if constexpr (std::is_integral_v<T>) sum = hn::GetLane(total);
   return i;
 }
 
@@ -128,20 +110,17 @@ size_t vectors(const T*, T*, size_t, SumOf<T>&) {
 #endif
 
 template <typename T, bool kReverse, bool kExclusive>
-bool line(const T* x, T* y, size_t count, SumOf<T>& sum) {
-  size_t i = count == 0 ? 0 : vectors<T, kReverse, kExclusive>(x, y, count, sum);
-  if (i > count) return false;
-  for (; i < count; ++i) {
+void line(const T* x, T* y, size_t count, SumOf<T>& sum) {
+  for (size_t i = count == 0 ? 0 : vectors<T, kReverse, kExclusive>(x, y, count, sum); i < count; ++i) {
     const size_t at = kReverse ? count - 1 - i : i;
     const auto before = sum;
     sum = plus(sum, x[at]);
-    y[at] = stored<T>(kExclusive ? before : sum);
+    y[at] = static_cast<T>(kExclusive ? before : sum);
   }
-  return true;
 }
 
 template <typename T>
-bool lineOf(const void* vx, void* vy, size_t count, LineSums sums, void* vSum) {
+void lineOf(const void* vx, void* vy, size_t count, LineSums sums, void* vSum) {
   const T* const x = static_cast<const T*>(vx);
   T* const y = static_cast<T*>(vy);
   auto& sum = *static_cast<SumOf<T>*>(vSum);

@@ -9,7 +9,6 @@
 // clang-format on
 
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/kernels/simd/scan_simd.h"
@@ -19,40 +18,8 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace scans {
 
 template <typename T>
-using SumOf = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
-
-template <typename A>
-HWY_INLINE A plus(A a, A b) {
-  if constexpr (std::is_integral_v<A>) {
-    return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  } else {
-    return a + b;
-  }
-}
-
-template <typename T, typename A>
-HWY_INLINE T stored(A sum) {
-  if constexpr (std::is_integral_v<A> && sizeof(T) < sizeof(A)) {
-    constexpr A kLow = std::numeric_limits<T>::min();
-    constexpr A kHigh = std::numeric_limits<T>::max();
-    const A above = sum < kLow ? kLow : sum;
-    return static_cast<T>(above > kHigh ? kHigh : above);
-  } else {
-    return static_cast<T>(sum);
-  }
-}
-
-// Sums of the accumulator's type, beside the rows.
-template <typename T, bool kExclusive>
-void sumsBeside(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t rows, size_t count, int64_t step) {
-  SumOf<T> sums[kScanColumns] = {};
-  for (size_t r = 0; r < rows; ++r, x += step, y += step) {
-    for (size_t i = 0; i < count; ++i) {
-      const auto before = sums[i];
-      sums[i] = plus(before, static_cast<SumOf<T>>(x[i]));
-      y[i] = stored<T>(kExclusive ? before : sums[i]);
-    }
-  }
+HWY_INLINE T plus(T a, T b) {  // unsigned arithmetic wraps
+  return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
 // The first row of sums; returns the row of x that comes next.
@@ -68,33 +35,14 @@ const T* firstRow(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, size_t count, int6
 }
 
 // The row before has the sums. Whole rows one after another, as memory is read fastest.
-template <bool kExclusive>
-void sumsInPlace(const int64_t* HWY_RESTRICT x, int64_t* y, size_t rows, size_t count, int64_t step) {
-  x = firstRow<int64_t, kExclusive>(x, y, count, step);
+template <typename T, bool kExclusive>
+void sumsInPlace(const T* HWY_RESTRICT x, T* y, size_t rows, size_t count, int64_t step) {
+  x = firstRow<T, kExclusive>(x, y, count, step);
   for (size_t r = 1; r < rows; ++r, x += step, y += step) {
-    const int64_t* HWY_RESTRICT before = y;
-    int64_t* HWY_RESTRICT to = y + step;
+    const T* HWY_RESTRICT before = y;
+    T* HWY_RESTRICT to = y + step;
     for (size_t i = 0; i < count; ++i) to[i] = plus(before[i], x[i]);
   }
-}
-
-// The same in 32 bits; false where a sum has more, and y is of no use.
-template <bool kExclusive>
-bool sumsInWords(const int32_t* HWY_RESTRICT x, int32_t* y, size_t rows, size_t count, int64_t step) {
-  x = firstRow<int32_t, kExclusive>(x, y, count, step);
-  uint32_t overflows = 0;
-  for (size_t r = 1; r < rows; ++r, x += step, y += step) {
-    const int32_t* HWY_RESTRICT before = y;
-    int32_t* HWY_RESTRICT to = y + step;
-    for (size_t i = 0; i < count; ++i) {
-      const auto a = static_cast<uint32_t>(before[i]);
-      const auto b = static_cast<uint32_t>(x[i]);
-      const uint32_t sum = a + b;
-      overflows |= (a ^ sum) & (b ^ sum);
-      to[i] = static_cast<int32_t>(sum);
-    }
-  }
-  return (overflows >> 31) == 0;
 }
 
 // What a sum in f32 lost by rounding is taken off the next element (Kahan's sum), which is as good as a sum in double.
@@ -212,15 +160,10 @@ void sumsInFloats(const float* HWY_RESTRICT x, float* y, size_t rows, size_t cou
 
 template <typename T, bool kExclusive>
 void sumsOf(const T* x, T* y, size_t rows, size_t count, int64_t step, [[maybe_unused]] bool isNarrow) {
-  if constexpr (std::is_same_v<T, int64_t>) {
-    sumsInPlace<kExclusive>(x, y, rows, count, step);
-  } else if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, float>) {
     sumsInFloats<kExclusive>(x, y, rows, count, step, isNarrow);
   } else {
-    if constexpr (std::is_same_v<T, int32_t>) {
-      if (sumsInWords<kExclusive>(x, y, rows, count, step)) return;
-    }
-    sumsBeside<T, kExclusive>(x, y, rows, count, step);
+    sumsInPlace<T, kExclusive>(x, y, rows, count, step);
   }
 }
 
@@ -289,9 +232,63 @@ bool bestOfFew(const T* HWY_RESTRICT x, size_t rows, size_t count, int64_t* HWY_
   return true;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// The same of columns that divide the lanes of a vector: the best of each lane, of these the best of each column, and
+// the first place where that stands. False where they do not, where there are too few or too many rows, or a NaN.
+template <typename T, bool kLargest>
+bool bestOfLanes(const T* HWY_RESTRICT x, size_t rows, size_t count, int64_t* HWY_RESTRICT indices) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<T> d;
+  constexpr size_t kMost = 4096;  // elements, which stay in the first cache
+  const size_t lanes = hn::Lanes(d);
+  const size_t all = rows * count;
+  if (lanes % count != 0 || all < 2 * lanes || all > kMost) return false;
+  const auto better = [](auto a, auto b) { return kLargest ? hn::Max(a, b) : hn::Min(a, b); };
+  auto best = hn::LoadU(d, x + all - lanes);
+  auto sum = hn::Sub(best, best);  // NaN where an element is, or an infinity
+  for (size_t i = 0; i + lanes <= all; i += lanes) {
+    const auto v = hn::LoadU(d, x + i);
+    best = better(best, v);
+    if constexpr (std::is_floating_point_v<T>) sum = hn::Add(sum, hn::Sub(v, v));
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!hn::AllTrue(d, hn::Eq(sum, sum))) return false;
+  }
+  alignas(64) T ofLanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(best, d, ofLanes);
+  for (size_t i = count; i < lanes; ++i) {
+    T& column = ofLanes[i % count];
+    column = isBetter<kLargest>(ofLanes[i], column) ? ofLanes[i] : column;
+  }
+  for (size_t i = count; i < lanes; ++i) ofLanes[i] = ofLanes[i - count];
+  const auto wanted = hn::Load(d, ofLanes);
+  std::fill_n(indices, count, int64_t{-1});
+  for (size_t i = 0, found = 0; found < count; i = HWY_MIN(i + lanes, all - lanes)) {
+    const auto hits = hn::Eq(hn::LoadU(d, x + i), wanted);
+    if (hn::AllFalse(d, hits)) continue;
+    uint64_t bits = 0;
+    hn::StoreMaskBits(d, hits, reinterpret_cast<uint8_t*>(&bits));
+    if (lanes < 64) bits &= (uint64_t{1} << lanes) - 1;
+    for (; bits != 0; bits &= bits - 1) {
+      const size_t at = i + static_cast<size_t>(__builtin_ctzll(bits));
+      if (indices[at % count] >= 0) continue;
+      indices[at % count] = static_cast<int64_t>(at / count);
+      ++found;
+    }
+  }
+  return true;
+}
+#else
+template <typename T, bool kLargest>
+bool bestOfLanes(const T*, size_t, size_t, int64_t*) {
+  return false;
+}
+#endif
+
 template <typename T, bool kLargest>
 void bestOf(const T* HWY_RESTRICT x, size_t rows, size_t count, size_t step, int64_t* HWY_RESTRICT indices) {
   constexpr size_t kFew = 16;
+  if (count <= kFew && step == count && bestOfLanes<T, kLargest>(x, rows, count, indices)) return;
   if (count <= kFew && step == count && bestOfFew<T, kLargest>(x, rows, count, indices)) return;
   bestOfRows<T, kLargest>(x, rows, count, step, indices);
 }

@@ -19,7 +19,7 @@ struct ColumnSums {
 struct ScanFunctions {
   // y of `rows` rows of `count` columns becomes the sums of the rows of x up to it, without it where exclusive; the
   // next row is `step` elements on, which may be negative. f32 is summed with what rounding lost beside it, or in
-  // blocks of kScanRows; integers wrap in 64 bits, then saturate.
+  // blocks of kScanRows; integers wrap in their type.
   void (*sums)(const void* x, void* y, size_t rows, size_t count, int64_t step, ColumnSums how) = nullptr;
   // One more row of f32: `to` becomes `before` and x, less what `lost` says that earlier sums lost, which is kept in
   // it.

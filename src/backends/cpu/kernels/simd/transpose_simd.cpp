@@ -192,20 +192,31 @@ void inSquares(const Matrix<T>& m, size_t inner, size_t second) {
   }
 }
 
-// `rows` rows become elements beside each other.
-template <typename T>
-void interleave(const Matrix<T>& m, size_t rows, size_t count) {
+// Whole vectors of `count` elements by each(d, place): the widest ones, of 16 bytes what is left, and the last of these
+// once more over a part of what stands. Returns where that ends.
+template <typename T, typename Each>
+HWY_INLINE size_t inVectors(size_t count, Each&& each) {
   const hn::ScalableTag<T> d;
-  const size_t lanes = hn::Lanes(d);
-  const auto row = [&](size_t i, size_t j) HWY_ATTR { return hn::LoadU(d, m.from + i * m.fromStep + j); };
-  size_t j = 0;
-  for (; j + lanes <= count; j += lanes) {
-    T* const to = m.to + j * rows;
-    if (rows == 2) hn::StoreInterleaved2(row(0, j), row(1, j), d, to);
-    if (rows == 3) hn::StoreInterleaved3(row(0, j), row(1, j), row(2, j), d, to);
-    if (rows == 4) hn::StoreInterleaved4(row(0, j), row(1, j), row(2, j), row(3, j), d, to);
-  }
-  m.copyAll(0, rows, j, count);
+  const hn::FixedTag<T, 16 / sizeof(T)> narrow;
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) each(d, i);
+  for (; i + hn::Lanes(narrow) <= count; i += hn::Lanes(narrow)) each(narrow, i);
+  if (i == count || count < hn::Lanes(narrow)) return i;
+  each(narrow, count - hn::Lanes(narrow));
+  return count;
+}
+
+// Rows become elements beside each other.
+template <size_t kRows, typename T>
+void interleave(const Matrix<T>& m, size_t count) {
+  const size_t done = inVectors<T>(count, [&](auto d, size_t j) HWY_ATTR {
+    const auto row = [&](size_t i) HWY_ATTR { return hn::LoadU(d, m.from + i * m.fromStep + j); };
+    T* const to = m.to + j * kRows;
+    if constexpr (kRows == 2) hn::StoreInterleaved2(row(0), row(1), d, to);
+    if constexpr (kRows == 3) hn::StoreInterleaved3(row(0), row(1), row(2), d, to);
+    if constexpr (kRows == 4) hn::StoreInterleaved4(row(0), row(1), row(2), row(3), d, to);
+  });
+  m.copyAll(0, kRows, done, count);
 }
 
 // Eight rows of bytes become neighbours of eight.
@@ -237,22 +248,18 @@ size_t interleaveSome(const Matrix<T>& m, size_t rows, size_t count) {
   return j;
 }
 
-// Elements beside each other become `rows` rows.
-template <typename T>
-void separate(const Matrix<T>& m, size_t rows, size_t count) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const size_t lanes = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const T* const from = m.from + i * rows;
-    V row[4];
-    if (rows == 2) hn::LoadInterleaved2(d, from, row[0], row[1]);
-    if (rows == 3) hn::LoadInterleaved3(d, from, row[0], row[1], row[2]);
-    if (rows == 4) hn::LoadInterleaved4(d, from, row[0], row[1], row[2], row[3]);
-    for (size_t j = 0; j < rows; ++j) hn::StoreU(row[j], d, m.to + j * m.toStep + i);
-  }
-  m.copyAll(i, count, 0, rows);
+// Elements beside each other become rows.
+template <size_t kRows, typename T>
+void separate(const Matrix<T>& m, size_t count) {
+  const size_t done = inVectors<T>(count, [&](auto d, size_t i) HWY_ATTR {
+    const T* const from = m.from + i * kRows;
+    hn::Vec<decltype(d)> row[kRows];
+    if constexpr (kRows == 2) hn::LoadInterleaved2(d, from, row[0], row[1]);
+    if constexpr (kRows == 3) hn::LoadInterleaved3(d, from, row[0], row[1], row[2]);
+    if constexpr (kRows == 4) hn::LoadInterleaved4(d, from, row[0], row[1], row[2], row[3]);
+    for (size_t j = 0; j < kRows; ++j) hn::StoreU(row[j], d, m.to + j * m.toStep + i);
+  });
+  m.copyAll(done, count, 0, kRows);
 }
 
 // How many elements were copied backwards.
@@ -311,9 +318,12 @@ void transpose(const void* from, size_t fromStep, void* to, size_t toStep, size_
   const Matrix<T> m{static_cast<const T*>(from), fromStep, static_cast<T*>(to), toStep};
 #if HWY_TARGET != HWY_SCALAR
   constexpr size_t kSide = 16 / sizeof(T);
-  const auto isFew = [](size_t rows) { return rows >= 2 && rows <= 4; };
-  if (isFew(inner) && toStep == inner) return interleave(m, inner, second);
-  if (isFew(second) && fromStep == second) return separate(m, second, inner);
+  if (toStep == inner && inner == 2) return interleave<2>(m, second);
+  if (toStep == inner && inner == 3) return interleave<3>(m, second);
+  if (toStep == inner && inner == 4) return interleave<4>(m, second);
+  if (fromStep == second && second == 2) return separate<2>(m, inner);
+  if (fromStep == second && second == 3) return separate<3>(m, inner);
+  if (fromStep == second && second == 4) return separate<4>(m, inner);
   if constexpr (sizeof(T) == 1) {
     if (inner == 8 && toStep == 8) return interleaveEight(m, second);
   }

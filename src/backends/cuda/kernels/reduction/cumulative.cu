@@ -4,6 +4,12 @@
 
 typedef ComputeOf<X> C;
 
+__device__ void storeSum(const CumulativeParameters& p, i64 place, float sum) { store<X>(p.y, place, sum); }
+template <typename T = X>
+__device__ void storeSum(const CumulativeParameters& p, i64 place, i64 sum) {  // integers wrap in their type
+  ((T*)p.y)[place] = (T)sum;
+}
+
 __device__ i64 placeOf(const CumulativeParameters& p, i64 step) {
   return (REVERSE ? p.extent - 1 - step : step) * p.stride;
 }
@@ -18,9 +24,9 @@ KERNEL(tenon_cumulative_columns, CumulativeParameters) {
   for (i64 step = 0; step < p.extent; ++step) {
     const i64 place = at[0] + placeOf(p, step);
     const C value = load<X>(p.x, place);
-    if (EXCLUSIVE) store<X>(p.y, place, sum);
+    if (EXCLUSIVE) storeSum(p, place, sum);
     sum += value;
-    if (!EXCLUSIVE) store<X>(p.y, place, sum);
+    if (!EXCLUSIVE) storeSum(p, place, sum);
   }
 }
 
@@ -51,6 +57,6 @@ KERNEL(tenon_cumulative_block, CumulativeParameters) {
     }
     const C behind = shuffleUp(sum, 1);
     const C own = EXCLUSIVE ? (lane == 0 ? C(0) : behind) : sum;
-    if (step < p.extent) store<X>(p.y, place, before + own);
+    if (step < p.extent) storeSum(p, place, before + own);
   }
 }
