@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators alone on an NVIDIA GPU (gpu_operator_cases.py) beside what PyTorch calls for them, and beside the bytes they move.
 
-    gpu_operators.py [--trtexec FILE ...] [--folder DIR] [--jobs N] [--seconds S] [--seconds-in-all S] [--only TEXT,TEXT] [--tbs T]
-                     [--json FILE] [--list] [--write]
+    gpu_operators.py [--trtexec FILE ...] [--folder DIR] [--jobs N] [--seconds S] [--seconds-in-all S] [--only TEXT,TEXT] [--others TEXT,TEXT]
+                     [--tbs T] [--json FILE] [--list] [--write]
 
 Needs torch, numpy, onnx and a GPU; time_engines lies beside the first trtexec, libraries of each in ../lib. Engines (--stronglyTyped) are built --jobs
 at a time; then they are timed, some in one process and PyTorch's calls after them, which have the GPU alone (gpu_turns.py). On both
@@ -30,6 +30,7 @@ sys.path.insert(0, str(HERE))
 KINDS = {"f32": ("FLOAT", np.float32), "f16": ("FLOAT16", np.float16), "bf16": ("BFLOAT16", np.uint16), "i64": ("INT64", np.int64), "i32": ("INT32", np.int32),
          "i8": ("INT8", np.int8), "b8": ("BOOL", np.bool_)}
 CASES_OF_A_TURN = 20
+BUILDING = 0.6  # of the time in all, after which no build begins
 RANDOM = {"LSTM", "GRU"}  # PyTorch's layers have weights of their own
 
 
@@ -71,8 +72,12 @@ def run(program, *arguments, libraries=None, **keywords):
     return subprocess.run([str(program), *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "LD_LIBRARY_PATH": path}, **keywords)
 
 
-def build(options, index, stem):
+def build(options, index, case, stem):
     """The plan, or why there is none."""
+    if index > 0 and not any(text in case.name for text in options.others.split(",")):
+        return None, ""
+    if time.monotonic() > options.begin + BUILDING * options.seconds_in_all:
+        return None, "not reached "
     plan = stem.with_suffix(f".plan{index}")
     done = run(options.trtexec[index], f"--onnx={stem}.onnx", f"--saveEngine={plan}", "--skipInference", "--stronglyTyped")
     lines = done.stdout.splitlines()
@@ -156,9 +161,9 @@ def add_theirs(options, case, row, stem, files):
         row["bound"] = (case.bytes or moved) / options.tbs / 1e6
         if not RANDOM & {node[0] for node in case.nodes}:
             row["apart"] = difference(pathlib.Path(f"{stem}.plan0.out"), result)
+        torch.cuda.synchronize()
     except Exception as error:  # one case must not end the others
         row["why"] += f"torch: {type(error).__name__}: {str(error)[:120]}"
-    torch.cuda.synchronize()
 
 
 def measure(options, cases):
@@ -169,7 +174,7 @@ def measure(options, cases):
     rows = [{"name": case.name} for case in cases]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         written = list(pool.map(lambda case: write(case, options.folder), cases))
-        jobs = {(index, k): pool.submit(build, options, index, stem) for k, (stem, _) in enumerate(written) for index in range(len(options.trtexec))}
+        jobs = {(index, k): pool.submit(build, options, index, cases[k], stem) for k, (stem, _) in enumerate(written) for index in range(len(options.trtexec))}
     plans = {key: job.result() for key, job in jobs.items()}
     print(f"built after {time.monotonic() - options.begin:.0f} s", flush=True)
     turns = Turns(options.folder)
@@ -182,8 +187,10 @@ def measure(options, cases):
                     rows[k].setdefault("us", []).append(found.get(str(plans[index, k][0]), math.nan))
                     rows[k]["why"] = rows[k].get("why", "") + plans[index, k][1]
             for k in part:
-                if cases[k].theirs is not None and time.monotonic() < options.end:
+                if cases[k].theirs is not None and time.monotonic() < options.end and plans[0, k][0]:
                     add_theirs(options, cases[k], rows[k], *written[k])
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1))
     return rows
 
 
@@ -197,6 +204,7 @@ def main():
     parser.add_argument("--only", default="", help="cases whose names hold one of these texts")
     parser.add_argument("--tbs", type=float, default=4.2, help="10^12 bytes a second of the bound")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--others", default="", help="the second trtexec and those behind it only for cases whose names hold one of these texts")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -212,8 +220,6 @@ def main():
             print(case.name if options.list else write(case, options.folder)[0], flush=True)
         return 0
     rows = measure(options, chosen)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1))
     print(f"{'operator':60} {'us':>9} {'bound':>7} {'torch':>9} {'ratio':>6} {'apart':>8} {'others, us':>10}")
     ratios = []
     for row in sorted(rows, key=lambda row: row.get("torch", math.nan) / row["us"][0]):
