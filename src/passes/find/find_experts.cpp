@@ -13,6 +13,8 @@
 namespace tenon::passes {
 namespace {
 
+constexpr int64_t kLeastElements = 1024;  // of a matrix: a copy of smaller ones takes less than lists of their rows
+
 // matmul(rows [..,1,D], gather(matrices [E,D,N], picks [..])).
 struct Picked {
   ValueId rows, matrices, picks;
@@ -38,6 +40,8 @@ std::optional<Picked> pickedOf(const Graph& graph, const Node& node) {
   const Shape& rows = graph.value(picked.rows).type.shape;
   if (matrices.shape.size() != 3 || (gather->axis != 0 && gather->axis != -3) || !isFloating(matrices.dtype))
     return std::nullopt;
+  if (!matrices.shape[1].isConstant() || !matrices.shape[2].isConstant()) return std::nullopt;
+  if (matrices.shape[1].constant() * matrices.shape[2].constant() < kLeastElements) return std::nullopt;
   if (!matrices.shape[0].isConstant() || (product->transposeB && graph.value(picked.matrices).constant == nullptr))
     return std::nullopt;
   if (picks.empty() || rows.size() != picks.size() + 2 || !rows[picks.size()].isConstant(1)) return std::nullopt;
