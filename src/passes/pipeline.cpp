@@ -39,6 +39,7 @@ constexpr Pass kPipeline[] = {
     {PASS(patchify_to_matmul), When::kAlways, On::kGpu},  // whose pixels are made rows as the network writes it
     {PASS(points_to_matmul), When::kAlways, On::kGpu},    // likewise
     {PASS(place_to_matmul), When::kAlways, On::kGpu},     // likewise
+    {PASS(find_experts), When::kAlways, On::kGpu},        // while products have their gathers as operands
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
     {PASS(scatter_boxes), When::kAlways, On::kAll},       // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them

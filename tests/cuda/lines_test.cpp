@@ -1,5 +1,7 @@
-// Networks of sound: lines that are pictures of one column, gated units, convolutions of rows.
-#include "cuda/on_gpu.h"
+// Networks of sound: lines that are pictures of one column, gated units, convolutions of rows; long lines in chunks.
+#include <limits>
+
+#include "cuda/exact.h"
 
 namespace tenon::test {
 namespace {
@@ -73,6 +75,30 @@ TEST_F(Lines, LayerOfAWavenet) {
                             batch),
                 Dims{batch, 16, 43});
   }
+}
+
+// Chunks without a number, with one alone, of very large ones; a NaN and an infinity make their line NaN.
+TEST_F(Lines, SoftmaxOfChunks) {
+  constexpr int64_t kExtent = 20001;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<HostTensor> inputs;
+  inputs.push_back(randomTensor(DataType::kF32, {6, kExtent}, 7));
+  const auto& x = inputs[0].view();
+  for (int64_t i = 0; i < kExtent; ++i) {
+    if (i < kExtent - 100) x.storeDouble(i, -kInfinity);
+    if (i != 9000) x.storeDouble(kExtent + i, -kInfinity);
+    x.storeDouble(2 * kExtent + i, i % 3 == 0 ? 3e38 : -3e38);
+    x.storeDouble(5 * kExtent + i, -kInfinity);
+  }
+  x.storeDouble(3 * kExtent + 12345, std::nan(""));
+  x.storeDouble(4 * kExtent + 54, kInfinity);
+  runByKernel("softmax{axis=-1}", "softmax", inputs, [&](size_t, const TensorView& got, const TensorView& expected) {
+    for (int64_t i = 0; i < expected.count(); ++i) {
+      const double a = got.loadDouble(i);
+      const double b = expected.loadDouble(i);
+      ASSERT_TRUE(std::isnan(b) ? std::isnan(a) : std::abs(a - b) <= 1e-5 * b) << i << ": " << a << ", not " << b;
+    }
+  });
 }
 
 }  // namespace

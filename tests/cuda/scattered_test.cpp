@@ -18,10 +18,17 @@ TEST_F(OnGpu, ScatteredAndCombined) {
     Dims data, indices;
     int axis;
   };
-  const std::vector<Shapes> all{
-      {{1}, {1}, 0},          {{5, 3}, {9, 3}, 0},          {{5, 3}, {4, 7}, 1},       {{4, 3}, {0, 3}, 0},
-      {{31, 7}, {301, 5}, 0}, {{2, 3, 17}, {2, 2, 40}, -1}, {{3, 1031}, {3, 2063}, 1}, {{7}, {9001}, 0},
-      {{0, 3}, {0, 3}, 0}};
+  const std::vector<Shapes> all{{{1}, {1}, 0},
+                                {{5, 3}, {9, 3}, 0},
+                                {{5, 3}, {4, 7}, 1},
+                                {{4, 3}, {0, 3}, 0},
+                                {{31, 7}, {301, 5}, 0},
+                                {{2, 3, 17}, {2, 2, 40}, -1},
+                                {{3, 1031}, {3, 2063}, 1},
+                                {{7}, {9001}, 0},
+                                {{3}, {9001}, 0},
+                                {{9001}, {70}, 0},
+                                {{0, 3}, {0, 3}, 0}};
   for (const std::string op : {"sum", "prod", "max", "min"}) {
     for (const auto type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kI64, DataType::kI32,
                             DataType::kI8, DataType::kU8}) {

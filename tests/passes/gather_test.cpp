@@ -1,4 +1,5 @@
-// What is picked of tensors that stand side by side, and channel shuffles of images on GPUs.
+// What is picked of tensors that stand side by side, channel shuffles of images on GPUs, and matrices that are picked
+// for rows.
 #include "check_pass.h"
 
 #include "ops/op/concat_gather.h"
@@ -97,6 +98,54 @@ TEST(FuseGather, ShuffledUnits) {
   run(after, onCuda());
   EXPECT_EQ(operators(after), "slice slice convolution concat_gather convolution concat_gather") << graph::text(after);
   expectSameValues(before, after);
+}
+
+std::string productOfPicked(const std::string& rows, const std::string& picks, const std::string& picked,
+                            const std::string& result, const std::string& op = "matmul",
+                            const std::string& matrices = "5,24,48") {
+  return "input %x : f32[" + rows + "]\ninput %i : f32[" + picks + "]\nconst %w : f32[" + matrices + "] = random(1)\n" +
+         "%v : f32[" + picks + "], %p : i64[" + picks + "] = topk{k=" + picks.substr(picks.rfind(',') + 1) +
+         " indexType=i64}(%i) \"best\"\n" + "%g : f32[" + picked +
+         "] = gather(%w, %p) \"pick\" from(\"pick\")\n%y : f32[" + result + "] = " + op +
+         "(%x, %g) \"product\" from(\"product\")\noutput %y\n";
+}
+
+TEST(FindExperts, RowsOfTokens) {
+  const auto graph = expectPass("find_experts", productOfPicked("4,1,1,24", "4,2", "4,2,24,48", "4,2,1,48"),
+                                "topk reshape reshape expert_matmul reshape", onCuda());
+  expectPass("find_experts", productOfPicked("4,2,1,24", "4,2", "4,2,24,48", "4,2,1,48"),
+             "topk reshape reshape expert_matmul reshape", onCuda());
+  expectPass("find_experts", productOfPicked("2,3,1,1,24", "2,3,2", "2,3,2,24,48", "2,3,2,1,48"),
+             "topk reshape reshape expert_matmul reshape", onCuda());
+}
+
+TEST(FindExperts, TransposedMatrices) {
+  expectPass("find_experts", productOfPicked("4,1,1,48", "4,2", "4,2,24,48", "4,2,1,24", "matmul{transposeB=true}"),
+             "topk reshape reshape expert_matmul reshape", onCuda());
+}
+
+// An index that may be negative counts from the end.
+TEST(FindExperts, IndicesOfAnyKind) {
+  const std::string body =
+      "input %x : f32[3,1,24]\nconst %p : i64[3] = {-1,0,1}\nconst %w : f32[2,24,48] = random(1)\n"
+      "%q : i64[3] = pointwise{expr=\"sub(x0,0)\"}(%p) \"q\"\n"
+      "%g : f32[3,24,48] = gather(%w, %q) \"pick\"\n%y : f32[3,1,48] = matmul(%x, %g) \"product\"\noutput %y\n";
+  expectPass("find_experts", body, "pointwise pointwise reshape reshape expert_matmul reshape", onCuda());
+}
+
+TEST(FindExperts, WhatStays) {
+  // Several rows of a matrix, rows that all picks share beyond a token, matrices that somebody else reads.
+  expectPass("find_experts", productOfPicked("4,1,3,24", "4,2", "4,2,24,48", "4,2,3,48"), "topk gather matmul",
+             onCuda());
+  expectPass("find_experts", productOfPicked("1,2,1,24", "4,2", "4,2,24,48", "4,2,1,48"), "topk gather matmul",
+             onCuda());
+  expectPass("find_experts", productOfPicked("4,1,1,24", "4,2", "4,2,24,48", "4,2,1,48") + "output %g\n",
+             "topk gather matmul", onCuda());
+  // Small matrices.
+  expectPass("find_experts", productOfPicked("4,1,1,6", "4,2", "4,2,6,7", "4,2,1,7", "matmul", "5,6,7"),
+             "topk gather matmul", onCuda());
+  Options onCpu;
+  expectPass("find_experts", productOfPicked("4,1,1,24", "4,2", "4,2,24,48", "4,2,1,48"), "topk gather matmul", onCpu);
 }
 
 }  // namespace

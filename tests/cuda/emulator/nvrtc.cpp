@@ -31,7 +31,8 @@ std::string readFile(const std::filesystem::path& path) {
 
 // Headers of the kernels that the host has its own form of.
 constexpr const char* kPrecompiled = "intrinsics.cuh";
-constexpr const char* kReplaced[] = {kPrecompiled, "tensor_core.cuh", "bulk_copies.cuh", "emulated_map.h"};
+constexpr const char* kReplaced[] = {kPrecompiled, "tensor_core.cuh", "bulk_copies.cuh", "warp_sum.cuh",
+                                     "emulated_map.h"};
 
 std::string replacement(const char* name) { return readFile(std::filesystem::path(TENON_EMULATOR_HEADERS) / name); }
 

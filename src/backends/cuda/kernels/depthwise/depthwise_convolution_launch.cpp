@@ -1,13 +1,11 @@
 // Depthwise convolution of channels-last tensors with constant weights, which are packed by tap.
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <span>
 
 #include "backends/cuda/kernels/depthwise/depthwise_forms.h"
+#include "backends/cuda/kernels/depthwise/depthwise_weights.h"
 #include "core/text.h"
 #include "ops/op/convolution.h"
-#include "runtime/packer.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -53,29 +51,6 @@ Code codeOf(const ops::Convolution& op, const Record& record) {
   }
   return directCode("depthwise.cuh", "convolveDepthwise", "WindowParameters", op.epilogue, record.types,
                     op.hasBias ? 3 : 2, variants, "KERNEL_WITHOUT_WAIT(, ");
-}
-
-// [K,1,kernel...] to [kernel...,K].
-void packByTap(const TensorView& w, std::byte* to) {
-  const int64_t channels = w.dims[0];
-  const int64_t taps = w.dims.count(1, w.dims.rank);
-  const auto size = static_cast<size_t>(bits(w.dtype) / 8);
-  const auto* from = w.as<std::byte>();
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t t = 0; t < taps; ++t) {
-      std::memcpy(to + static_cast<size_t>(t * channels + c) * size, from + static_cast<size_t>(c * taps + t) * size,
-                  size);
-    }
-  }
-}
-
-bool allFinite(const TensorView& w) {
-  const auto none = [&](auto ones) {
-    const auto values = std::span(w.as<decltype(ones)>(), static_cast<size_t>(w.dims.count()));
-    return std::none_of(values.begin(), values.end(), [&](auto bits) { return (bits & ones) == ones; });
-  };
-  if (w.dtype == DataType::kF32) return none(uint32_t{0x7f800000});
-  return w.dtype == DataType::kF16 ? none(uint16_t{0x7c00}) : none(uint16_t{0x7f80});
 }
 
 class DepthwiseInstance final : public runtime::KernelInstance {
@@ -157,36 +132,21 @@ class DepthwiseInstance final : public runtime::KernelInstance {
   WindowLaunch parameters_;
 };
 
-class DepthwiseKernel final : public runtime::Kernel, public runtime::Packer {
+class DepthwiseKernel final : public runtime::Kernel, public WeightsByTap {
  public:
   explicit DepthwiseKernel(const runtime::KernelLoad& load)
-      : op_(descriptionOf<ops::Convolution>(load)),
+      : WeightsByTap(load, "depthwise_convolution"),
+        op_(descriptionOf<ops::Convolution>(load)),
         record_(load.record),
-        module_(load.nativeCode, codeOf(op_, record_)) {
-    if (load.constants.size() < 2 || load.constants[1].data == nullptr)
-      throw Unsupported("cuda.depthwise_convolution: the weights are no constant");
-    const auto& w = load.constants[1];
-    checkUser(w.dims.rank >= 2 && bits(w.dtype) % 8 == 0, "cuda.depthwise_convolution: weights of {} {}", name(w.dtype),
-              w.dims.text());
-    weights_ = {nullptr, w.dtype, w.dims};
-    isFinite_ = allFinite(w);
-  }
+        module_(load.nativeCode, codeOf(op_, record_)) {}
   std::unique_ptr<runtime::KernelInstance> instantiate() const override {
-    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, isFinite_);
-  }
-  std::vector<runtime::PackedForm> packedForms(Layout) const override {
-    return {{{1}, fmt::format("by_tap {} {}", bits(weights_.dtype), weights_.dims.text()), weights_.bytes(), false}};
-  }
-  void pack(const runtime::PackedForm&, std::span<const void* const> sources, void* to) const override {
-    packByTap({const_cast<void*>(sources[0]), weights_.dtype, weights_.dims}, static_cast<std::byte*>(to));
+    return std::make_unique<DepthwiseInstance>(op_, record_.tile, module_, isFinite());
   }
 
  private:
   ops::Convolution op_;
   Record record_;
   Module module_;
-  TensorView weights_;  // without data
-  bool isFinite_ = false;
 };
 
 }  // namespace

@@ -12,6 +12,8 @@ constexpr int kFewExpertRows = 16;  // of a tile
 constexpr int kManyExpertRows = 64;
 constexpr int kHalvesDepth = 64;        // of a stage on tensor cores
 constexpr int kFewExpertColumns = 128;  // of a tile of few rows there
+constexpr int kRowColumns = 64;         // of a block of one row, at most
+constexpr int kRowDepth = 2048;         // of a row that is kept at once
 
 struct ExpertParameters {
   const void* x = nullptr;

@@ -52,20 +52,33 @@ struct IndexedElementParameters {
   Space<2> space;  // elements (and indices), data with the axis standing still
 };
 
-// Elements of the data combined with updates: keys bring the updates of one element together, in their order.
+// Elements (or rows) of the data combined with updates, in the order of the updates.
 struct ScatterReduceParameters {
   const void* data = nullptr;
   const void* indices = nullptr;
   const void* updates = nullptr;
   void* y = nullptr;
-  uint64_t* keys = nullptr;  // by update: the element (or row) of the data, then the update
-  int64_t count = 0;         // updates, or rows of them
-  int64_t inner = 1;         // elements of a row
+  int64_t count = 0;  // updates, or rows of them
+  int64_t rows = 0;   // of the data: elements, or rows
+  int64_t inner = 1;  // elements of a row
   int64_t extent = 1, axisStride = 1;
   Space<2> space;  // indices, rows of data with the axis standing still
+  // Lists of the updates of each row:
+  uint32_t* counts = nullptr;   // by row; zero at first
+  uint32_t* sums = nullptr;     // of counts, by block of kScatterBlock rows
+  uint32_t* starts = nullptr;   // by row: where its list begins
+  uint32_t* targets = nullptr;  // by update: its row, or none
+  uint32_t* places = nullptr;   // by update: within the list, as it came
+  uint32_t* lists = nullptr;    // updates, row by row
+  uint32_t* ordered = nullptr;  // the same, of lists of more than a warp
+  int32_t byRow = 0;            // a warp for each row, which copies the data too, or for each update
   // Where blocks look for the updates of their rows themselves:
+  uint64_t* keys = nullptr;   // of a block: row, then update
   uint32_t* taken = nullptr;  // keys that blocks have
   int64_t rowsOfBlock = 1;
 };
+constexpr int kScatterThreads = 256;
+constexpr int kScatterItems = 16;  // counts of a thread
+constexpr int kScatterBlock = kScatterThreads * kScatterItems;
 
 }  // namespace tenon::backends::cuda

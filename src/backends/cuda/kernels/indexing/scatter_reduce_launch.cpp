@@ -1,5 +1,5 @@
-// Elements or rows combined with others at indices: a copy of the data, and what has updates over it; or all rows at
-// once, by blocks that look for the updates of theirs.
+// Elements or rows combined with others at indices: by lists of the updates of each, or, of few updates, by blocks that
+// look for the updates of their rows.
 #include "ops/op/scatter_reduce.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/common/axes.h"
-#include "backends/cuda/kernels/common/key_sort.h"
 #include "backends/cuda/kernels/common/own_kernel.h"
 #include "backends/cuda/kernels/indexing/indexing_parameters.h"
 
@@ -17,8 +16,8 @@ namespace {
 
 constexpr int64_t kMostRowsOfBlock = 128;
 constexpr unsigned kThreads = 1024;  // of a block that looks for updates
-// Indices that all blocks together look at; more take longer than sorting them.
-constexpr int64_t kMostLooks = int64_t{1} << 26;
+// Indices that all blocks together look at; more take longer than lists.
+constexpr int64_t kMostLooks = int64_t{1} << 19;
 
 int joinOf(ops::ReduceOp op) {
   switch (op) {
@@ -39,10 +38,12 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   }
   ScatterReduceInstance(const ops::ScatterReduce& op, const Types& types, const Module& module)
       : op_(op),
-        keys_(module.function("tenon_scatter_reduce_keys")),
+        countUpdates_(module.function("tenon_scatter_reduce_count")),
+        sums_(module.function("tenon_scatter_reduce_sums")),
+        starts_(module.function("tenon_scatter_reduce_starts")),
+        lists_(module.function("tenon_scatter_reduce_lists")),
         combine_(module.function("tenon_scatter_reduce")),
         combineRows_(module.function("tenon_scatter_reduce_rows")),
-        sort_(module),
         elementBytes_(bits(types.inputs.at(0)) / 8) {}
 
   size_t configure(const runtime::Shapes& shapes) override {
@@ -72,24 +73,40 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
       looks_ = blocks_ * parameters_.count <= kMostLooks;
       if (looks_) return static_cast<size_t>(parameters_.count) * sizeof(uint64_t) + sizeof(uint64_t);
     }
-    return static_cast<size_t>(sort_.configure(1, parameters_.count)) * sizeof(uint64_t);
+    parameters_.rows = data.count() / parameters_.inner;
+    // Where few rows have updates a copy of the data takes less than a warp for each.
+    parameters_.byRow = parameters_.rows <= 2 * parameters_.count ? 1 : 0;
+    sumBlocks_ = (parameters_.rows + kScatterBlock - 1) / kScatterBlock;
+    return static_cast<size_t>(2 * parameters_.rows + sumBlocks_ + 4 * parameters_.count) * sizeof(uint32_t);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
     void* const y = arguments.outputs[0];
     if (bytes_ == 0) return;
     if (looks_) return lookAndCombine(arguments);
-    cudaDevice().copy(y, arguments.inputs[0], bytes_, runtime::CopyKind::kDeviceToDevice, arguments.stream);
-    parameters_.data = arguments.inputs[0];
-    parameters_.indices = arguments.inputs[1];
-    parameters_.updates = arguments.inputs[2];
-    parameters_.y = y;
-    parameters_.keys = static_cast<uint64_t*>(arguments.workspace);
-    if (parameters_.count == 0) return;
-    launchThreads(keys_, parameters_.count, &parameters_, arguments.stream);
-    sort_.launch(parameters_.keys, nullptr, arguments.stream);
-    const int64_t threads = parameters_.count * parameters_.inner;
-    launchThreads(combine_, threads, &parameters_, arguments.stream, blockSize(threads));
+    auto& p = parameters_;
+    p.data = arguments.inputs[0];
+    p.indices = arguments.inputs[1];
+    p.updates = arguments.inputs[2];
+    p.y = y;
+    if (p.count == 0 || p.byRow == 0)
+      cudaDevice().copy(y, arguments.inputs[0], bytes_, runtime::CopyKind::kDeviceToDevice, arguments.stream);
+    if (p.count == 0) return;
+    p.counts = static_cast<uint32_t*>(arguments.workspace);
+    p.starts = p.counts + p.rows;
+    p.sums = p.starts + p.rows;
+    p.targets = p.sums + sumBlocks_;
+    p.places = p.targets + p.count;
+    p.lists = p.places + p.count;
+    p.ordered = p.lists + p.count;
+    check(driver().memsetAsync(reinterpret_cast<CUdeviceptr>(p.counts), 0,
+                               static_cast<size_t>(p.rows) * sizeof(uint32_t), static_cast<CUstream>(arguments.stream)),
+          "cuMemsetD8Async");
+    launchThreads(countUpdates_, p.count, &p, arguments.stream);
+    if (sumBlocks_ > 1) launchThreads(sums_, sumBlocks_ * kScatterThreads, &p, arguments.stream, kScatterThreads);
+    launchThreads(starts_, sumBlocks_ * kScatterThreads, &p, arguments.stream, kScatterThreads);
+    launchThreads(lists_, p.count, &p, arguments.stream);
+    launchThreads(combine_, 32 * (p.byRow != 0 ? p.rows : p.count), &p, arguments.stream);
   }
 
  private:
@@ -109,12 +126,15 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
   }
 
   const ops::ScatterReduce& op_;
-  CUfunction keys_;
+  CUfunction countUpdates_;
+  CUfunction sums_;
+  CUfunction starts_;
+  CUfunction lists_;
   CUfunction combine_;
   CUfunction combineRows_;
   bool looks_ = false;
   int64_t blocks_ = 0;
-  KeySort sort_;
+  int64_t sumBlocks_ = 0;
   int64_t elementBytes_;
   size_t bytes_ = 0;
   ScatterReduceParameters parameters_;
@@ -122,6 +142,6 @@ class ScatterReduceInstance final : public runtime::KernelInstance {
 
 }  // namespace
 
-KernelRow kernelRow_scatter_reduce() { return ownRow<ops::ScatterReduce, ScatterReduceInstance>("scatter_reduce"); }
+KernelRow kernelRow_scatter_reduce() { return ownRow<ops::ScatterReduce, ScatterReduceInstance>("scatter_reduce", 2); }
 
 }  // namespace tenon::backends::cuda

@@ -5,8 +5,18 @@
 
 namespace tenon::backends::cuda {
 
+namespace {
+
+class ScatterReduceTactic final : public OwnTacticOf<ops::ScatterReduce> {
+ public:
+  using OwnTacticOf::OwnTacticOf;
+  int version() const override { return 2; }  // as scatter_reduce_launch.cpp says
+};
+
+}  // namespace
+
 const compile::Tactic& tactic_scatter_reduce() {
-  static const OwnTacticOf<ops::ScatterReduce> kTactic("cuda.scatter_reduce", Formats::kLinear, 10);
+  static const ScatterReduceTactic kTactic("cuda.scatter_reduce", Formats::kLinear, 10);
   return kTactic;
 }
 

@@ -23,10 +23,14 @@ struct NormalizationParameters {
 struct SoftmaxParameters {
   const void* x = nullptr;
   void* y = nullptr;
-  int64_t extent = 0;  // of the axis
-  int64_t stride = 0;  // along it
-  Space<1> lines;      // all other axes; x and y have the same strides
+  int64_t extent = 0;      // of the axis
+  int64_t stride = 0;      // along it
+  Space<1> lines;          // all other axes; x and y have the same strides
+  void* states = nullptr;  // of chunks: [lines][chunks] pairs of floats
+  int64_t chunks = 1;      // of a line
 };
+constexpr int kSoftmaxThreads = 256;
+constexpr int kSoftmaxItems = 16;  // of a thread that has a part of a chunk
 
 // Local response normalization.
 struct LrnParameters {

@@ -195,12 +195,8 @@ __device__ void take(State& state, float x) {
   }
 }
 
-// A block per line: one pass for the sum, one to write.
-KERNEL(tenon_softmax_block, SoftmaxParameters) {
+__device__ inline State joinedOfBlock(State state) {
   __shared__ State shared[32];
-  const i64 base = lineOffset(p, blockIdx.x);
-  State state = {-infinity(), 0.f};
-  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) take(state, load<X>(p.x, base + i * p.stride));
   for (int mask = 16; mask > 0; mask /= 2) {
     State other;
     other.highest = shuffleXor(state.highest, mask);
@@ -211,9 +207,53 @@ KERNEL(tenon_softmax_block, SoftmaxParameters) {
   __syncthreads();
   state = shared[0];
   for (int k = 1; k < (int)blockDim.x / 32; ++k) state = joinStates(state, shared[k]);
+  return state;
+}
+
+// A block per chunk of a line: the state of each, then, from all of the line's, the results.
+struct Chunk {
+  i64 line, first, base;
+  float value[kSoftmaxItems];
+
+  __device__ Chunk(const SoftmaxParameters& p) {
+    line = blockIdx.x / p.chunks;
+    first = blockIdx.x % p.chunks * (blockDim.x * kSoftmaxItems) + threadIdx.x;
+    base = lineOffset(p, line);
+#pragma unroll
+    for (int k = 0; k < kSoftmaxItems; ++k) {
+      const i64 i = first + k * blockDim.x;
+      value[k] = i < p.extent ? load<X>(p.x, base + i * p.stride) : -infinity();
+    }
+  }
+};
+__device__ inline State stateOf(const Chunk& chunk) {
+  float highest = -infinity();
+#pragma unroll
+  for (int k = 0; k < kSoftmaxItems; ++k) highest = chunk.value[k] > highest ? chunk.value[k] : highest;
+  float sum = 0.f;
+#pragma unroll
+  for (int k = 0; k < kSoftmaxItems; ++k) {
+    if (chunk.value[k] != -infinity()) sum += expf(chunk.value[k] - highest);  // also what is no number
+  }
+  return {highest, sum};
+}
+KERNEL(tenon_softmax_states, SoftmaxParameters) {
+  const Chunk chunk(p);
+  const State state = joinedOfBlock(stateOf(chunk));
+  if (threadIdx.x == 0) ((State*)p.states)[blockIdx.x] = state;
+}
+KERNEL(tenon_softmax_chunks, SoftmaxParameters) {
+  const Chunk chunk(p);
+  State state = {-infinity(), 0.f};
+  if (p.chunks == 1) state = stateOf(chunk);
+  for (i64 k = threadIdx.x; p.chunks > 1 && k < p.chunks; k += blockDim.x)
+    state = joinStates(state, ((const State*)p.states)[chunk.line * p.chunks + k]);
+  state = joinedOfBlock(state);
   const float scale = 1.f / state.sum;
-  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
-    store<X>(p.y, base + i * p.stride, expf(load<X>(p.x, base + i * p.stride) - state.highest) * scale);
+#pragma unroll
+  for (int k = 0; k < kSoftmaxItems; ++k) {
+    const i64 i = chunk.first + k * blockDim.x;
+    if (i < p.extent) store<X>(p.y, chunk.base + i * p.stride, expf(chunk.value[k] - state.highest) * scale);
   }
 }
 

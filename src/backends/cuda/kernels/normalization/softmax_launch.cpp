@@ -28,7 +28,8 @@ class SoftmaxInstance final : public runtime::KernelInstance {
     setSpace(parameters_.lines, lines);
     count_ = x.dims.count();
     checkUser(!isWide(parameters_.lines), "softmax: {} rows exceed the limit of 2^31", parameters_.lines.count);
-    threads_ = 256;
+    threads_ = kSoftmaxThreads;
+    states_ = nullptr;
     configurePacks(lines, 16 / (bits(x.dtype) / 8));
     const int64_t extent = parameters_.extent;
     const int64_t count = parameters_.lines.count;
@@ -40,8 +41,15 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       threads_ = blockSize(count * 32, 32);
       blocks_ = (count * 32 + threads_ - 1) / threads_;
     } else {
-      function_ = module_.function("tenon_softmax_block");
-      blocks_ = count;
+      constexpr int64_t kChunk = int64_t{kSoftmaxThreads} * kSoftmaxItems;
+      constexpr int64_t kFewLines = 32;  // that leave most of the chip idle, each in the registers of a block
+      if (extent > 2 * kChunk && count < kFewLines) packed_ = nullptr;
+      parameters_.chunks = (extent + kChunk - 1) / kChunk;
+      if (parameters_.chunks > 1) states_ = module_.function("tenon_softmax_states");
+      function_ = module_.function("tenon_softmax_chunks");
+      blocks_ = count * parameters_.chunks;
+      checkUser(blocks_ < int64_t{1} << 31, "softmax: {} chunks of rows exceed a grid", blocks_);
+      return states_ == nullptr ? 0 : static_cast<size_t>(blocks_) * 2 * sizeof(float);
     }
     return 0;
   }
@@ -59,6 +67,9 @@ class SoftmaxInstance final : public runtime::KernelInstance {
       }
       return;
     }
+    parameters_.states = arguments.workspace;
+    if (states_ != nullptr)
+      launchGrid(states_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
   }
 
@@ -88,6 +99,7 @@ class SoftmaxInstance final : public runtime::KernelInstance {
   const ops::Softmax& op_;
   const Module& module_;
   CUfunction function_ = nullptr;
+  CUfunction states_ = nullptr;  // in front, of lines in chunks
   CUfunction packed_ = nullptr;
   unsigned packedThreads_ = 32;  // of a line, where it is a block's
   int64_t lanes_ = 32;           // of a line, in a warp
@@ -99,6 +111,6 @@ class SoftmaxInstance final : public runtime::KernelInstance {
 
 }  // namespace
 
-KernelRow kernelRow_softmax() { return ownRow<ops::Softmax, SoftmaxInstance>("softmax", 2); }
+KernelRow kernelRow_softmax() { return ownRow<ops::Softmax, SoftmaxInstance>("softmax", 3); }
 
 }  // namespace tenon::backends::cuda

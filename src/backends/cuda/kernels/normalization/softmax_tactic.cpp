@@ -9,7 +9,7 @@ namespace {
 class SoftmaxTactic final : public OwnTacticOf<ops::Softmax> {
  public:
   SoftmaxTactic() : OwnTacticOf("cuda.softmax", Formats::kAlsoChannelsLast, 10) {}
-  int version() const override { return 2; }
+  int version() const override { return 3; }
 };
 
 }  // namespace

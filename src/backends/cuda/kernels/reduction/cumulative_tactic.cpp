@@ -4,9 +4,18 @@
 #include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
+namespace {
+
+class CumulativeTactic final : public OwnTacticOf<ops::Cumulative> {
+ public:
+  using OwnTacticOf::OwnTacticOf;
+  int version() const override { return 2; }  // as cumulative_launch.cpp says
+};
+
+}  // namespace
 
 const compile::Tactic& tactic_cumulative() {
-  static const OwnTacticOf<ops::Cumulative> kTactic("cuda.cumulative", Formats::kAlsoChannelsLast, 10);
+  static const CumulativeTactic kTactic("cuda.cumulative", Formats::kAlsoChannelsLast, 10);
   return kTactic;
 }
 

@@ -1,4 +1,4 @@
-// What reductions, running sums and TopK are given.
+// What reductions and running sums are given.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +34,15 @@ struct PointwiseReduceParameters {
   Space<kReducedOperands> reduced;  // unused, then x
 };
 
+constexpr int kCumulativeThreads = 256;
+constexpr int kCumulativeItems = 16;  // of a thread
 struct CumulativeParameters {
   const void* x = nullptr;
   void* y = nullptr;
+  void* sums = nullptr;            // of chunks, where a line has several: [chunks][lines] of the type of sums
   int64_t extent = 0, stride = 0;  // of the axis
+  int64_t chunks = 1;
   Space<1> lines;
 };
-
-struct TopKParameters {
-  const void* x = nullptr;
-  void* values = nullptr;
-  void* indices = nullptr;
-  int64_t extent = 0, k = 0;
-  int64_t xStride = 0, yStride = 0;  // along the axis
-  Space<2> lines;                    // y, x
-};
-constexpr int kMostSelected = 1024;  // k up to which a block selects by digits of keys
 
 }  // namespace tenon::backends::cuda

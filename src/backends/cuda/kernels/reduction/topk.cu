@@ -1,172 +1,275 @@
-// The k best of each line, best first. A block finds one after another, each the best of those behind the one before;
-// or, for more than a few, the key of the last one digit by digit, and sorts what is not behind it. X, I: element types
-// of values and indices; LARGEST: 1 or 0.
-#include "backends/cuda/kernels/reduction/reduction_parameters.h"
+// The k best of each line, best first, in three ways: a thread walks along its line and keeps a few; a block chooses
+// the k best of a chunk, and of the chosen ones again, until they are of one chunk, which it sorts; all are sorted. X,
+// I: element types of values and indices; LARGEST: 1 or 0.
+#include "backends/cuda/kernels/reduction/topk_parameters.h"
+#include "key_sort.cuh"
 #include "prelude.cuh"
+#include "warp_sum.cuh"
 
-// Keys in the order of the operator: smaller is better. NaN counts as larger than every number, 0 and -0 are equal.
-typedef unsigned long long Key;
-__device__ Key orderOf(i64 v) { return (Key)v ^ 0x8000000000000000ull; }
-__device__ Key orderOf(float v) {
-  if (v != v) return 0xffffffffull;
-  if (v == 0.f) v = 0.f;
-  const unsigned bits = (unsigned)__float_as_int(v);
-  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-struct Entry {
-  Key key;
-  i64 index;
+// Values in the order of the operator: smaller is better. NaN counts as larger than every number, 0 and -0 are equal.
+template <typename Compute, bool kIsWide>
+struct OrderOf {  // integers of 32 bits at most
+  typedef unsigned Order;
+  __device__ static Order of(i64 v) { return (unsigned)(int)v ^ 0x80000000u; }
 };
-__device__ bool before(const Entry& a, const Entry& b) {
-  return a.key < b.key || (a.key == b.key && a.index < b.index);
-}
-__device__ Entry better(const Entry& a, const Entry& b) { return before(b, a) ? b : a; }
-
-KERNEL_BOUNDED(__launch_bounds__(1024), tenon_topk, TopKParameters) {
-  __shared__ Entry shared[32];
-  i64 at[2];
-  locate(p.lines, (unsigned)blockIdx.x, at);
-  const Entry none = {~0ull, 9223372036854775807ll};
-  Entry last = {0, -1};  // before every other
-  for (i64 place = 0; place < p.k; ++place) {
-    Entry best = none;
-    for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
-      const Key order = orderOf(load<X>(p.x, at[1] + i * p.xStride));
-      const Entry entry = {LARGEST ? ~order : order, i};
-      if (before(last, entry)) best = better(best, entry);
-    }
-    for (int mask = 16; mask > 0; mask /= 2) {
-      const Entry other = {shuffleXor(best.key, mask), shuffleXor(best.index, mask)};
-      best = better(best, other);
-    }
-    __syncthreads();  // all have read what the place before left
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = best;
-    __syncthreads();
-    best = shared[0];
-    for (int warp = 1; warp < (int)blockDim.x / 32; ++warp) best = better(best, shared[warp]);
-    last = best;
-    if (threadIdx.x == 0) {
-      ((X*)p.values)[at[0] + place * p.yStride] = ((const X*)p.x)[at[1] + best.index * p.xStride];
-      ((I*)p.indices)[at[0] + place * p.yStride] = (I)best.index;
-    }
+template <>
+struct OrderOf<i64, true> {
+  typedef unsigned long long Order;
+  __device__ static Order of(i64 v) { return (Order)v ^ 0x8000000000000000ull; }
+};
+template <>
+struct OrderOf<float, false> {
+  typedef unsigned Order;
+  __device__ static Order of(float v) {
+    if (v != v) return 0xffffffffu;
+    if (v == 0.f) v = 0.f;
+    const unsigned bits = (unsigned)__float_as_int(v);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   }
-}
+};
+constexpr bool kIsWide = sizeof(X) == 8;
+typedef OrderOf<ComputeOf<X>, kIsWide> Orders;
+typedef Orders::Order Order;
 
-__device__ void write(const TopKParameters& p, const i64* at, i64 place, i64 index) {
+struct Entry {
+  Order order;
+  unsigned index;
+};
+constexpr unsigned kNoIndex = ~0u;  // of an entry behind all others
+__device__ inline bool before(const Entry& a, const Entry& b) {
+  return a.order < b.order || (a.order == b.order && a.index < b.index);
+}
+__device__ inline Entry noEntry() { return {~(Order)0, kNoIndex}; }
+__device__ inline Order orderAt(const TopKParameters& p, const i64* at, i64 i) {
+  const Order order = Orders::of(load<X>(p.x, at[1] + i * p.xStride));
+  return LARGEST ? ~order : order;
+}
+__device__ inline void write(const TopKParameters& p, const i64* at, i64 place, i64 index) {
   ((X*)p.values)[at[0] + place * p.yStride] = ((const X*)p.x)[at[1] + index * p.xStride];
   ((I*)p.indices)[at[0] + place * p.yStride] = (I)index;
 }
 
-constexpr int kKeyBytes = sizeof(ComputeOf<X>) == 4 ? 4 : 8;
-constexpr Key kKeyMask = kKeyBytes == 4 ? 0xffffffffull : ~0ull;
-__device__ Key keyAt(const TopKParameters& p, const i64* at, i64 i) {
-  const Key order = orderOf(load<X>(p.x, at[1] + i * p.xStride));
-  return (LARGEST ? ~order : order) & kKeyMask;
+// A thread for each line, which keeps the kBest best so far in order.
+template <int kBest>
+__device__ inline void walk(const TopKParameters& p) {
+  const i64 line = globalIndex();
+  if (line >= p.lines.count) return;
+  i64 at[2];
+  locate(p.lines, (unsigned)line, at);
+  Entry best[kBest];
+#pragma unroll
+  for (int k = 0; k < kBest; ++k) best[k] = noEntry();
+#pragma unroll 4
+  for (i64 i = 0; i < p.extent; ++i) {
+    Entry next = {orderAt(p, at, i), (unsigned)i};
+    if (!before(next, best[kBest - 1])) continue;
+#pragma unroll
+    for (int k = 0; k < kBest; ++k) {
+      const Entry kept = best[k];
+      const bool is = before(next, kept);
+      best[k] = is ? next : kept;
+      next = is ? kept : next;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kBest; ++k) {
+    if (k < p.k) write(p, at, k, best[k].index);
+  }
 }
+KERNEL(tenon_topk_walk_one, TopKParameters) { walk<1>(p); }
+KERNEL(tenon_topk_walk_few, TopKParameters) { walk<kMostOfThread>(p); }
 
 // What the threads of a block share while they select.
 struct Selection {
-  unsigned histogram[256];
-  unsigned ofWarps[32];
-  unsigned digit, before;  // the digit of the last one, and how many keys are smaller
-  unsigned count;          // of `chosen`
+  unsigned parts[2][32];
+  Order orders[32];
+  unsigned taken;
 };
 
-// Of the keys that begin with `prefix`, how many have each next digit; then which digit the `need`-th smallest has.
-__device__ void findDigit(const TopKParameters& p, const i64* at, int byte, Key prefix, unsigned need, Selection& s) {
-  for (int k = threadIdx.x; k < 256; k += blockDim.x) s.histogram[k] = 0;
-  __syncthreads();
-  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
-    const Key key = keyAt(p, at, i);
-    const bool same = byte == kKeyBytes - 1 || ((key ^ prefix) >> (8 * byte + 8)) == 0;
-    if (same) addShared(&s.histogram[key >> (8 * byte) & 255], 1);
-  }
-  __syncthreads();
-  if (threadIdx.x < 32) {  // a lane adds eight digits up
-    unsigned own = 0;
-    for (int k = 0; k < 8; ++k) own += s.histogram[threadIdx.x * 8 + k];
-    unsigned upTo = own;
-    for (int delta = 1; delta < 32; delta *= 2) {
-      const unsigned below = shuffleUp(upTo, delta);
-      if ((int)threadIdx.x >= delta) upTo += below;
-    }
-    unsigned before = upTo - own;
-    if (before < need && need <= upTo) {
-      int digit = threadIdx.x * 8;
-      while (before + s.histogram[digit] < need) before += s.histogram[digit++];
-      s.digit = digit;
-      s.before = before;
-    }
-  }
-  __syncthreads();
-}
-
-// Appends the first `need` elements whose key is `last`, in the order of their indices.
-__device__ void takeEqual(const TopKParameters& p, const i64* at, Key last, unsigned need, unsigned from, Selection& s,
-                          Entry* chosen) {
+// How many all threads have. `turn` alternates, so that one barrier does.
+__device__ inline unsigned countOfBlock(unsigned own, Selection& s, int& turn) {
+  own = sumOfWarp(own);
+  const int warps = blockDim.x / 32;
+  if (warps == 1) return own;
   const int lane = threadIdx.x % 32;
-  const int warp = threadIdx.x / 32;
-  unsigned taken = 0;
-  for (i64 first = 0; first < p.extent && taken < need; first += blockDim.x) {
-    const i64 i = first + threadIdx.x;
-    const unsigned equal = i < p.extent && keyAt(p, at, i) == last ? 1 : 0;
-    unsigned upTo = equal;
-    for (int delta = 1; delta < 32; delta *= 2) {
-      const unsigned below = shuffleUp(upTo, delta);
-      if (lane >= delta) upTo += below;
-    }
-    if (lane == 31) s.ofWarps[warp] = upTo;
-    __syncthreads();
-    unsigned place = taken + upTo - equal;
-    for (int k = 0; k < (int)blockDim.x / 32; ++k) {
-      if (k < warp) place += s.ofWarps[k];
-      taken += s.ofWarps[k];
-    }
-    if (equal && place < need) chosen[from + place] = {last, i};
-    __syncthreads();  // ofWarps has been read
-  }
+  unsigned* const parts = s.parts[turn];
+  turn ^= 1;
+  if (lane == 0) parts[threadIdx.x / 32] = own;
+  __syncthreads();
+  return sumOfWarp(lane < warps ? parts[lane] : 0);
 }
 
-KERNEL_BOUNDED(__launch_bounds__(1024), tenon_topk_select, TopKParameters) {
-  __shared__ Selection s;
-  __shared__ Entry chosen[kMostSelected];
-  i64 at[2];
-  locate(p.lines, (unsigned)blockIdx.x, at);
-  Key prefix = 0;
-  unsigned need = (unsigned)p.k;
-  for (int byte = kKeyBytes - 1; byte >= 0; --byte) {
-    findDigit(p, at, byte, prefix, need, s);
-    prefix |= (Key)s.digit << (8 * byte);
-    need -= s.before;
+// The least value of `low` .. `high` up to which there are `wanted` or more; `count` counts those up to a value.
+template <typename T, typename Count>
+__device__ inline T boundOf(T low, T high, unsigned wanted, Count count) {
+  while (low < high) {
+    const T middle = low + (high - low) / 2;
+    const unsigned there = count(middle);
+    if (there == wanted) return middle;
+    if (there > wanted) high = middle;
+    else low = middle + 1;
   }
-  const unsigned smaller = (unsigned)p.k - need;
-  if (threadIdx.x == 0) s.count = 0;
-  __syncthreads();
-  for (i64 i = threadIdx.x; i < p.extent; i += blockDim.x) {
-    const Key key = keyAt(p, at, i);
-    if (key < prefix) chosen[addShared(&s.count, 1)] = {key, i};
+  return low;
+}
+
+struct Least {
+  __device__ Order operator()(Order a, Order b) const { return b < a ? b : a; }
+};
+struct Most {
+  __device__ Order operator()(Order a, Order b) const { return b > a ? b : a; }
+};
+
+// The entry up to which `wanted` of the block's entries are, in the order of all. There are as many.
+__device__ inline Entry limitOf(const TopKParameters& p, const Entry (&own)[kTopKItems], unsigned wanted,
+                                Selection& s) {
+  Order least = own[0].order;
+  Order most = own[0].order;
+#pragma unroll
+  for (int k = 1; k < kTopKItems; ++k) {
+    least = Least()(least, own[k].order);
+    most = Most()(most, own[k].order);
   }
-  takeEqual(p, at, prefix, need, smaller, s, chosen);
+  // Each of so many warps or threads has one that is no larger than the largest of their least.
+  const Order leastOfWarp = warpReduce(least, Least());
+  const Order low = blockReduce(leastOfWarp, Least(), s.orders);
+  const Order upTo = wanted <= blockDim.x / 32 ? leastOfWarp : wanted <= blockDim.x ? least : most;
+  const Order high = blockReduce(upTo, Most(), s.orders);
+  int turn = 0;
+  const auto upToOrder = [&](Order order) {
+    unsigned count = 0;
+#pragma unroll
+    for (int k = 0; k < kTopKItems; ++k) count += own[k].order <= order ? 1 : 0;
+    return countOfBlock(count, s, turn);
+  };
+  const Order order = boundOf<Order>(low, high, wanted, upToOrder);
+  const unsigned reached = upToOrder(order);
+  if (reached == wanted) return {order, kNoIndex - 1};
+  // Of equal ones the first.
+  const unsigned smaller = order == 0 ? 0 : upToOrder(order - 1);
+  const unsigned index = boundOf<unsigned>(0, (unsigned)(p.extent - 1), wanted - smaller, [&](unsigned last) {
+    unsigned count = 0;
+#pragma unroll
+    for (int k = 0; k < kTopKItems; ++k) count += own[k].order == order && own[k].index <= last ? 1 : 0;
+    return countOfBlock(count, s, turn);
+  });
+  return {order, index};
+}
+
+// Pairs at growing, then falling distances.
+__device__ inline void sortEntries(Entry* entries, int count) {
   int width = 1;
-  while (width < p.k) width *= 2;
-  for (int k = (int)p.k + threadIdx.x; k < width; k += blockDim.x) chosen[k] = {~0ull, 9223372036854775807ll};
-  // Bitonic: pairs at growing, then falling distances.
+  while (width < count) width *= 2;
+  for (int k = count + threadIdx.x; k < width; k += blockDim.x) entries[k] = noEntry();
   for (int size = 2; size <= width; size *= 2) {
     for (int distance = size / 2; distance > 0; distance /= 2) {
       __syncthreads();
-      for (int k = threadIdx.x; k < width; k += blockDim.x) {
-        const int other = k ^ distance;
-        if (other <= k) continue;
-        const bool up = (k & size) == 0;
-        const Entry a = chosen[k];
-        const Entry b = chosen[other];
-        if (before(b, a) == up) {
-          chosen[k] = b;
-          chosen[other] = a;
-        }
+      for (int t = threadIdx.x; t < width / 2; t += blockDim.x) {
+        const int k = 2 * (t & ~(distance - 1)) + (t & (distance - 1));
+        const Entry a = entries[k];
+        const Entry b = entries[k + distance];
+        if (before(b, a) != ((k & size) == 0)) continue;
+        entries[k] = b;
+        entries[k + distance] = a;
       }
     }
   }
   __syncthreads();
-  for (i64 place = threadIdx.x; place < p.k; place += blockDim.x) write(p, at, place, chosen[place].index);
+}
+
+// The k best of this block's chunk: to its list, or, of the only chunk, to the results.
+__device__ inline void select(const TopKParameters& p, const Entry (&own)[kTopKItems], i64 line, i64 part,
+                              const i64* at) {
+  __shared__ Selection s;
+  __shared__ Entry chosen[kMostSelectedBytes / sizeof(Entry)];
+  const i64 there = p.count - part * p.chunk;
+  const i64 inChunk = there < p.chunk ? there : p.chunk;
+  const int wanted = (int)(p.k < inChunk ? p.k : inChunk);
+  if (threadIdx.x == 0) s.taken = 0;
+  const Entry limit = wanted < inChunk ? limitOf(p, own, (unsigned)wanted, s) : Entry{~(Order)0, kNoIndex - 1};
+  __syncthreads();
+  unsigned mine = 0;
+#pragma unroll
+  for (int k = 0; k < kTopKItems; ++k) mine += before(limit, own[k]) ? 0 : 1;
+  unsigned upTo = mine;
+  for (int delta = 1; delta < 32; delta *= 2) {
+    const unsigned below = shuffleUp(upTo, delta);
+    if ((int)(threadIdx.x % 32) >= delta) upTo += below;
+  }
+  const unsigned first = threadIdx.x % 32 == 31 && upTo > 0 ? addShared(&s.taken, upTo) : 0;
+  unsigned place = shuffleFrom(first, 31) + upTo - mine;
+  const bool isLast = p.chunks == 1;
+  Entry* const to = isLast ? chosen : (Entry*)p.to + line * p.toRoom + part * p.k;
+#pragma unroll
+  for (int k = 0; k < kTopKItems; ++k) {
+    if (!before(limit, own[k])) to[place++] = own[k];
+  }
+  if (!isLast) return;
+  __syncthreads();
+  sortEntries(chosen, wanted);
+  for (int k = threadIdx.x; k < wanted; k += blockDim.x) write(p, at, k, chosen[k].index);
+}
+
+KERNEL_BOUNDED(__launch_bounds__(kTopKThreads), tenon_topk_select, TopKParameters) {
+  const i64 line = blockIdx.x / p.chunks;
+  const i64 part = blockIdx.x % p.chunks;
+  i64 at[2];
+  locate(p.lines, (unsigned)(p.firstLine + line), at);
+  Entry own[kTopKItems];
+#pragma unroll
+  for (int k = 0; k < kTopKItems; ++k) {
+    const i64 inChunk = k * blockDim.x + threadIdx.x;
+    const i64 i = part * p.chunk + inChunk;
+    own[k] = noEntry();
+    if (inChunk < p.chunk && i < p.count) own[k] = {orderAt(p, at, i), (unsigned)i};
+  }
+  select(p, own, line, part, at);
+}
+
+KERNEL_BOUNDED(__launch_bounds__(kTopKThreads), tenon_topk_select_again, TopKParameters) {
+  const i64 line = blockIdx.x / p.chunks;
+  const i64 part = blockIdx.x % p.chunks;
+  i64 at[2];
+  locate(p.lines, (unsigned)(p.firstLine + line), at);
+  const Entry* const from = (const Entry*)p.from + line * p.fromRoom;
+  Entry own[kTopKItems];
+#pragma unroll
+  for (int k = 0; k < kTopKItems; ++k) {
+    const i64 inChunk = k * blockDim.x + threadIdx.x;
+    const i64 i = part * p.chunk + inChunk;
+    own[k] = inChunk < p.chunk && i < p.count ? from[i] : noEntry();
+  }
+  select(p, own, line, part, at);
+}
+
+// All sorted: keys of order and index; of wide values first by the lower half, then by the upper half and the place
+// there.
+__device__ inline bool placeOfKey(const TopKParameters& p, i64 count, i64& line, i64& i) {
+  const i64 thread = globalIndex();
+  line = thread / count;
+  i = thread % count;
+  return line < p.chunks;
+}
+KERNEL(tenon_topk_keys, TopKParameters) {
+  i64 line, i;
+  if (!placeOfKey(p, p.extent, line, i)) return;
+  i64 at[2];
+  locate(p.lines, (unsigned)(p.firstLine + line), at);
+  p.keys[line * p.capacity + i] = (Key)(unsigned)orderAt(p, at, i) << 32 | (unsigned)i;
+}
+KERNEL(tenon_topk_upper_keys, TopKParameters) {
+  i64 line, i;
+  if (!placeOfKey(p, p.extent, line, i)) return;
+  i64 at[2];
+  locate(p.lines, (unsigned)(p.firstLine + line), at);
+  const unsigned index = (unsigned)p.ranks[line * p.capacity + i];
+  p.keys[line * p.capacity + i] = (Key)((unsigned long long)orderAt(p, at, index) >> 32) << 32 | (unsigned)i;
+}
+KERNEL(tenon_topk_write, TopKParameters) {
+  i64 line, place;
+  if (!placeOfKey(p, p.k, line, place)) return;
+  i64 at[2];
+  locate(p.lines, (unsigned)(p.firstLine + line), at);
+  unsigned index = (unsigned)p.keys[line * p.capacity + place];
+  if (p.ranks != nullptr) index = (unsigned)p.ranks[line * p.capacity + index];
+  write(p, at, place, index);
 }

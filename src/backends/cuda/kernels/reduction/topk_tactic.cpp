@@ -4,9 +4,18 @@
 #include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
+namespace {
+
+class TopKTactic final : public OwnTacticOf<ops::TopK> {
+ public:
+  using OwnTacticOf::OwnTacticOf;
+  int version() const override { return 2; }  // as topk_launch.cpp says
+};
+
+}  // namespace
 
 const compile::Tactic& tactic_topk() {
-  static const OwnTacticOf<ops::TopK> kTactic("cuda.topk", Formats::kLinear, 10);
+  static const TopKTactic kTactic("cuda.topk", Formats::kLinear, 10);
   return kTactic;
 }
 
