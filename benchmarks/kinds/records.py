@@ -147,7 +147,7 @@ class PatchSeries(nn.Module):
     def forward(self, series):
         mean, spread = series.mean(1, keepdim=True), (series.var(1, keepdim=True, unbiased=False) + 1e-5).sqrt()
         x = ((series - mean) / spread).transpose(1, 2)
-        rows = torch.cat([x, x[..., -1:].expand(-1, -1, self.step)], -1).unfold(-1, self.piece, self.step)
+        rows = torch.cat([x, x[..., -1:].expand(-1, -1, self.step)], -1).unfold(2, self.piece, self.step)
         n, c = rows.shape[:2]
         rows = self.blocks((self.into(rows) + self.places).flatten(0, 1))
         return self.out(rows.flatten(1).view(n, c, -1)).transpose(1, 2) * spread + mean
