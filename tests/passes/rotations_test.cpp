@@ -13,12 +13,16 @@ Options onCuda(bool computes = true) {
 }
 
 // The product of `half` and `factor`, both named.
-std::string product(const std::string& name, const std::string& type, const std::string& half, const std::string& factor) {
-  return "%" + name + " : " + type + " = pointwise{expr=\"mul(x0,x1)\"}(%" + half + ", %" + factor + ") \"" + name + "\"\n";
+std::string product(const std::string& name, const std::string& type, const std::string& half,
+                    const std::string& factor) {
+  return "%" + name + " : " + type + " = pointwise{expr=\"mul(x0,x1)\"}(%" + half + ", %" + factor + ") \"" + name +
+         "\"\n";
 }
 
-std::string both(const std::string& name, const std::string& type, const std::string& op, const std::string& a, const std::string& b) {
-  return "%" + name + " : " + type + " = pointwise{expr=\"" + op + "(x0,x1)\"}(%" + a + ", %" + b + ") \"" + name + "\"\n";
+std::string both(const std::string& name, const std::string& type, const std::string& op, const std::string& a,
+                 const std::string& b) {
+  return "%" + name + " : " + type + " = pointwise{expr=\"" + op + "(x0,x1)\"}(%" + a + ", %" + b + ") \"" + name +
+         "\"\n";
 }
 
 // Sums of halves x0 and x1 with angles c and s.
@@ -33,7 +37,8 @@ const std::string kHalves =
     "%x1 : f32[2,3,5,4] = slice{start=[0,0,0,4] size=[2,3,5,4]}(%x) \"x1\"\n";
 
 std::string halves(const std::string& angles, const std::string& rest = "") {
-  return kHalves + angles + sums("f32[2,3,5,4]") + "%y : f32[2,3,5,8] = concat{axis=-1}(%p, %q) \"y\"\noutput %y\n" + rest;
+  return kHalves + angles + sums("f32[2,3,5,4]") + "%y : f32[2,3,5,8] = concat{axis=-1}(%p, %q) \"y\"\noutput %y\n" +
+         rest;
 }
 
 const char* const kLeft = "slice slice pointwise pointwise pointwise pointwise pointwise pointwise concat";
@@ -60,10 +65,12 @@ std::string steps(const std::string& axes) {
 }
 
 TEST(FindRotations, StepsOfAnAxis) {
-  expectPass("find_rotations",
-             steps("%u : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%p) \"u\"\n%v : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%q) \"v\"\n"
-                   "%y : f32[2,5,4,2] = concat{axis=3}(%u, %v) \"y\"\noutput %y\n"),
-             "reshape slice reshape pointwise reshape concat pointwise reshape reshape concat pointwise pointwise", onCuda());
+  expectPass(
+      "find_rotations",
+      steps(
+          "%u : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%p) \"u\"\n%v : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%q) \"v\"\n"
+          "%y : f32[2,5,4,2] = concat{axis=3}(%u, %v) \"y\"\noutput %y\n"),
+      "reshape slice reshape pointwise reshape concat pointwise reshape reshape concat pointwise pointwise", onCuda());
   // Behind one another they are in another order.
   expectPass("find_rotations", steps("%y : f32[2,5,8] = concat{axis=2}(%p, %q) \"y\"\noutput %y\n"), kLeft, onCuda());
 }

@@ -1,6 +1,6 @@
-// concat(a x0 + b x1, c x1 + d x0) => concat(a, c) x + concat(b, d) slice{wrap}(x), where x0 and x1 are the halves of an
-// axis of x, or every other element of one: pairs of a head that are turned by an angle (rotary embedding), however an
-// exporter writes them. Factors may be missing, and the first terms of both: concat(-x1, x0). On the host the pieces
+// concat(a x0 + b x1, c x1 + d x0) => concat(a, c) x + concat(b, d) slice{wrap}(x), where x0 and x1 are the halves of
+// an axis of x, or every other element of one: pairs of a head that are turned by an angle (rotary embedding), however
+// an exporter writes them. Factors may be missing, and the first terms of both: concat(-x1, x0). On the host the pieces
 // are copied as fast.
 #include "passes/common/pass.h"
 
@@ -35,8 +35,7 @@ bool computes(const Graph& graph, ValueId value, ScalarOp op, int arguments) {
 
 // The value in front of a reshape.
 ValueId unshaped(const Graph& graph, ValueId value) {
-  return producerOp<ops::Reshape>(graph, value) == nullptr ? value
-                                                           : graph.node(graph.value(value).producer).inputs[0];
+  return producerOp<ops::Reshape>(graph, value) == nullptr ? value : graph.node(graph.value(value).producer).inputs[0];
 }
 
 NodeId sliceOf(const Graph& graph, ValueId value) {
@@ -184,8 +183,8 @@ bool find(Graph& graph, NodeId id, const Options& options) {
       const bool hasFactor = term.factor != graph::kNone;
       if (!(graph.value(term.half).type.shape == sum) || hasFactor != (pieces[0].terms[0].factor != graph::kNone))
         return false;
-      if (hasFactor && (!isSmall(graph, term.factor, sum) ||
-                        !withAxis(graph.value(term.factor).type.shape, sum, piece, axis)))
+      if (hasFactor &&
+          (!isSmall(graph, term.factor, sum) || !withAxis(graph.value(term.factor).type.shape, sum, piece, axis)))
         return false;
     }
   }
@@ -215,7 +214,8 @@ bool find(Graph& graph, NodeId id, const Options& options) {
       const Shape wanted = *withAxis(shape, sum, piece, axis);
       ValueId part = term.factor;
       if (!(wanted == shape)) part = patch.add(ops::Reshape{wanted}, node.name + " (factor)", {part}, from);
-      if (term.negated) part = patch.add(ops::Pointwise{ScalarExpr::of(ScalarOp::k_neg)}, node.name + " (sign)", {part}, from);
+      if (term.negated)
+        part = patch.add(ops::Pointwise{ScalarExpr::of(ScalarOp::k_neg)}, node.name + " (sign)", {part}, from);
       parts.push_back(part);
       last = wanted.size() - 1 - behind;
     }
@@ -224,9 +224,12 @@ bool find(Graph& graph, NodeId id, const Options& options) {
   const ValueId turned = patch.add(roll, node.name + " (roll)", {whole}, from);
   const bool isRoll = count == 1 && pieces[0].terms[0].factor == graph::kNone && !pieces[0].terms[0].negated &&
                       !pieces[1].terms[0].negated;
-  ValueId result = isRoll ? turned : patch.add(ops::Pointwise{of(ScalarOp::k_mul)}, node.name + " (turned)", {turned, factors(count - 1)}, from);
+  ValueId result = isRoll ? turned
+                          : patch.add(ops::Pointwise{of(ScalarOp::k_mul)}, node.name + " (turned)",
+                                      {turned, factors(count - 1)}, from);
   if (count == 2) {
-    const ValueId straight = patch.add(ops::Pointwise{of(ScalarOp::k_mul)}, node.name + " (straight)", {whole, factors(0)}, from);
+    const ValueId straight =
+        patch.add(ops::Pointwise{of(ScalarOp::k_mul)}, node.name + " (straight)", {whole, factors(0)}, from);
     result = patch.add(ops::Pointwise{of(ScalarOp::k_add)}, node.name, {straight, result}, from);
   }
   patch.replace(node.outputs[0], result);
