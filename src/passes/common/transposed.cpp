@@ -1,3 +1,4 @@
+// Transposes seen from what is behind them.
 #include "passes/common/transposed.h"
 
 #include "passes/common/match.h"

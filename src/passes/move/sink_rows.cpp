@@ -132,8 +132,8 @@ bool sinkBehindNormalization(Graph& graph, NodeId id, const Options& options) {
   const auto name = node.name;
   const auto output = node.outputs[0];
   const auto movedName = graph.node(rows.producer).name;
-  const ops::Operator movement = isReshaped ? ops::Operator(ops::Reshape{graph.value(output).type.shape})
-                                            : graph.node(rows.producer).op;
+  const ops::Operator movement =
+      isReshaped ? ops::Operator(ops::Reshape{graph.value(output).type.shape}) : graph.node(rows.producer).op;
   const NodeId self[] = {id};
   const NodeId from[] = {rows.producer};
   graph::Patch patch(graph);
@@ -150,7 +150,8 @@ bool sinkBehindNormalization(Graph& graph, NodeId id, const Options& options) {
 }  // namespace
 
 int pass_sink_rows(Graph& graph, const Options& options) {
-  return editUntilDone(graph, [&](NodeId id) { return sink(graph, id) || sinkBehindNormalization(graph, id, options); });
+  return editUntilDone(graph,
+                       [&](NodeId id) { return sink(graph, id) || sinkBehindNormalization(graph, id, options); });
 }
 
 }  // namespace tenon::passes
