@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of many kinds (benchmarks/kinds) beside PyTorch on an NVIDIA GPU, within a bounded time.
 
-    gpu_kinds.py --json FILE [--trtexec FILE] [--folder DIR] [--seconds-in-all S] [--jobs N] [--variable NAME=VALUE ...]
-                 [--compile] [--profile-below RATIO --profiles DIR] [NETWORK[:BATCH[:half|single]] ...]
+    gpu_kinds.py --pack DIR [NETWORK[:BATCH] ...]                        # anywhere: needs torch, torchvision and onnx
+    gpu_kinds.py --json FILE [--packed DIR] [--trtexec FILE] [--folder DIR] [--seconds-in-all S] [--jobs N] [--beside-builds]
+                 [--variable NAME=VALUE ...] [--compile] [--profile-below RATIO --profiles DIR] [NETWORK[:BATCH[:TYPE]] ...]
 
-Needs torch, torchvision, onnx and a GPU. Each network is exported and its results in f32 without TF32 computed by a process
-of its own; so many processes prepare side by side, but build and measure one at a time (gpu_turns.py). `half` is an engine
-with --fp16 beside PyTorch's module in halves, `single` one without TF32 beside PyTorch without it; PyTorch is replayed as a
+Needs torch, torchvision, onnx and a GPU. Each network is exported, or taken from what --pack wrote without weights, and its
+results in f32 without TF32 computed by a process of its own; so many processes prepare side by side, but build and measure one
+at a time (gpu_turns.py); with --beside-builds builds do not wait for their turn either, and a tactic may be one that was only
+luckier. TYPE is `half`, an engine with --fp16 beside PyTorch's module in halves, `bf16` likewise, `tf32`, or `single`: without
+TF32 in both. Both are timed in one process (engine_calls.so beside trtexec) by the same events; PyTorch is replayed as a
 CUDA graph, of pictures and volumes in the faster of both formats; --compile tries torch.compile as well. Milliseconds are of
 the GPU, "error" and "theirs" norms of the difference from the results in f32 over the norm of these, the worst of all outputs.
 A row that was measured is in the file at once, and not measured again. With --profile-below a network whose ratio is less
 leaves the times of its layers in --profiles.
 """
 import argparse
+import contextlib
 import ctypes
 import json
 import math
@@ -30,8 +34,7 @@ import traceback
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-FLAGS = {"half": ["--fp16"], "single": ["--noTF32"]}
-CHECKED_ELEMENTS = 6_000_000  # larger outputs take longer to write as text than they are worth
+FLAGS = {"half": ["--fp16"], "bf16": ["--bf16"], "tf32": [], "single": ["--noTF32"]}
 FORMATS = {4: "channels_last", 5: "channels_last_3d"}
 
 
@@ -48,11 +51,45 @@ def as_tuple(given):
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
+class Engine:
+    """A plan's engine in this process, by engine_calls.so; its tensors are PyTorch's."""
+    TYPES = {0: "float32", 1: "float16", 2: "int8", 3: "int32", 4: "bool", 5: "uint8", 7: "bfloat16", 8: "int64"}
+
+    def __init__(self, programs, plan, inputs):
+        import torch
+        for library in ("libtenon_hostcuda.so.1", "libnvinfer.so.10"):  # of a build that was moved
+            ctypes.CDLL(str(programs.parent / "lib" / library), ctypes.RTLD_GLOBAL)
+        calls = self.calls = ctypes.CDLL(str(programs / "engine_calls.so"))
+        calls.engineOpen.restype, calls.engineTensorName.restype = ctypes.c_void_p, ctypes.c_char_p
+        for function in (calls.engineTensorIsInput, calls.engineBind, calls.engineRun):
+            function.restype = ctypes.c_bool
+        self.opened = ctypes.c_void_p(calls.engineOpen(str(plan).encode()))
+        if not self.opened.value:
+            raise Failed("the plan was not loaded")
+        self.stream, self.tensors, self.outputs = torch.cuda.Stream(), {}, []  # the default one cannot be recorded
+        for index in range(calls.engineTensorCount(self.opened)):
+            name, extents = calls.engineTensorName(self.opened, index), (ctypes.c_int64 * 8)()
+            shape = list(extents[:calls.engineTensorShape(self.opened, name, extents)])
+            type_ = getattr(torch, self.TYPES[calls.engineTensorType(self.opened, name)])
+            if calls.engineTensorIsInput(self.opened, name):
+                self.tensors[name] = inputs[name.decode()].to(type_).contiguous()
+            else:
+                self.tensors[name] = torch.empty(shape, dtype=type_, device="cuda")
+                self.outputs.append(self.tensors[name])
+            if not calls.engineBind(self.opened, name, ctypes.c_void_p(self.tensors[name].data_ptr())):
+                raise Failed(f"the address of {name.decode()} was refused")
+
+    def __call__(self):
+        if not self.calls.engineRun(self.opened, ctypes.c_void_p(self.stream.cuda_stream)):
+            raise Failed("the execution failed")
+
+
 class Measured:
     """One network, exported, and its results."""
 
     def __init__(self, spec, options):
         import torch
+        from kinds.packed import export, unpack
         from kinds.table import network
         self.name, batch, self.kind = spec.split(":")
         self.options, self.spec = options, spec
@@ -61,18 +98,16 @@ class Measured:
         self.model, inputs = network(self.name, int(batch))
         self.model.cuda()
         self.inputs = tuple(x.cuda() for x in inputs)
-        names = [f"input{k}" for k in range(len(inputs))]
         self.allow(False)
         self.onnx = self.folder / "model.onnx"
-        torch.backends.mha.set_fastpath_enabled(False)  # one operation, which ONNX does not know
+        packed = options.packed and options.packed / f"{self.name}_{batch}.xz"
+        if packed and packed.exists():
+            unpack(packed, self.model, self.onnx)
+        else:
+            export(self.model, self.inputs, self.onnx)
+        self.names = [f"input{k}" for k in range(len(inputs))]
         with torch.no_grad():
-            torch.onnx.export(self.model, self.inputs, str(self.onnx), dynamo=False, opset_version=17, input_names=names)
             self.answers = [x.float() for x in as_tuple(self.model(*self.inputs))]
-        torch.backends.mha.set_fastpath_enabled(True)
-        self.files = []
-        for name, value in zip(names, inputs):
-            value.numpy().tofile(self.folder / name)
-            self.files.append(f"{name}:{self.folder / name}")
 
     @staticmethod
     def allow(tf32):
@@ -90,7 +125,8 @@ class Measured:
         return worst
 
     def trtexec(self, log, *arguments):
-        environment = {**os.environ, **dict(self.options.variable)}
+        path = os.pathsep.join(filter(None, [str(self.options.trtexec.resolve().parent.parent / "lib"), os.environ.get("LD_LIBRARY_PATH")]))
+        environment = {**os.environ, "LD_LIBRARY_PATH": path, **dict(self.options.variable)}
         try:
             done = subprocess.run([str(self.options.trtexec), *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   timeout=self.options.timeout, env=environment, preexec_fn=end_with_parent)
@@ -103,24 +139,33 @@ class Measured:
             raise Failed(f"trtexec, {log}: exit {done.returncode}: {' '.join(errors)[:500]}")
         return done.stdout
 
+    def build(self):
+        begin = time.monotonic()
+        self.trtexec("build.log", f"--onnx={self.onnx}", f"--saveEngine={self.folder / 'engine'}", "--skipInference", "--profilingVerbosity=detailed",
+                     *FLAGS[self.kind])
+        return time.monotonic() - begin
+
     def ours(self):
         import torch
-        engine, times, output = (self.folder / name for name in ("engine", "times.json", "output.json"))
-        begin = time.monotonic()
-        self.trtexec("build.log", f"--onnx={self.onnx}", f"--saveEngine={engine}", "--skipInference", "--profilingVerbosity=detailed", *FLAGS[self.kind])
-        row = {"build": time.monotonic() - begin}
-        small = sum(x.numel() for x in self.answers) <= CHECKED_ELEMENTS
-        self.trtexec("run.log", f"--loadEngine={engine}", f"--loadInputs={','.join(self.files)}", f"--duration={self.options.seconds}",
-                     f"--exportTimes={times}", *([f"--exportOutput={output}"] if small else []))
-        row["ours"] = statistics.median(entry["computeMs"] for entry in json.loads(times.read_text()))
-        if small:
-            values = [[math.nan if v is None else float(v) for v in o["values"]] for o in json.loads(output.read_text())]
-            row["error"] = self.difference([torch.tensor(v, dtype=torch.float64) for v in values])
-            output.unlink()
-        return row
+        from gpu_peers import median_ms
+        engine = Engine(self.options.trtexec.resolve().parent, self.folder / "engine", dict(zip(self.names, self.inputs)))
+        torch.cuda.synchronize()
+        for _ in range(3):
+            engine()
+        torch.cuda.synchronize()
+        error = self.difference([x.float() for x in engine.outputs])
+
+        def timed():
+            with torch.cuda.stream(engine.stream):
+                return {"error": error, "ours": median_ms(engine, self.options.seconds)}
+        return timed
 
     def profile(self):
-        self.trtexec("profile.log", f"--loadEngine={self.folder / 'engine'}", f"--loadInputs={','.join(self.files)}", "--duration=0.2",
+        files = []
+        for name, value in zip(self.names, self.inputs):
+            value.cpu().numpy().tofile(self.folder / name)
+            files.append(f"{name}:{self.folder / name}")
+        self.trtexec("profile.log", f"--loadEngine={self.folder / 'engine'}", f"--loadInputs={','.join(files)}", "--duration=0.2",
                      "--dumpProfile", "--separateProfileRun", "--dumpLayerInfo")
         self.options.profiles.mkdir(parents=True, exist_ok=True)
         (self.options.profiles / f"{self.folder.name}.txt").write_text((self.folder / "profile.log").read_text())
@@ -128,8 +173,8 @@ class Measured:
     def eager(self):
         """The least time of the formats, and its error."""
         import torch
-        half = torch.float16 if self.kind == "half" else torch.float32
-        self.allow(False)
+        half = {"half": torch.float16, "bf16": torch.bfloat16}.get(self.kind, torch.float32)
+        self.allow(self.kind == "tf32")
         model, row = self.model.to(half), {}
         inputs = [x.to(half) if x.is_floating_point() else x for x in self.inputs]
         for name in ["contiguous_format"] + [FORMATS[x.dim()] for x in inputs[:1] if x.dim() in FORMATS]:
@@ -177,6 +222,19 @@ def known(options):
     return {row.pop("spec"): row for row in map(json.loads, lines)}
 
 
+def begun(spec, options, begins=True):
+    """From here on its time counts, or not."""
+    file = options.folder / f"{spec}.begun"
+    file.touch() if begins else file.unlink(missing_ok=True)
+
+
+def begun_at(spec, options):
+    try:
+        return (options.folder / f"{spec}.begun").stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
+
+
 def work(spec, options):
     """One network, in a process of its own."""
     os.setsid()
@@ -187,20 +245,29 @@ def work(spec, options):
         import torch
         from gpu_turns import Turns
         torch.backends.cudnn.benchmark = True
-        measured = Measured(spec, options)
-        with Turns(options.folder).alone():
-            (options.folder / f"{spec}.begun").touch()
+        measured, turns = Measured(spec, options), Turns(options.folder)
+        timed = None
+        with contextlib.nullcontext() if options.beside_builds else turns.alone():
             try:
-                row.update(measured.ours())
+                begun(spec, options)
+                row["build"] = measured.build()
+                timed = measured.ours()
             except Failed as failed:
                 row["reason"] = str(failed)
+            finally:
+                begun(spec, options, False)
+        with turns.alone():
+            begun(spec, options)
+            if timed:
+                row.update(timed())
             try:
                 row.update(measured.eager())
             except Exception as error:  # PyTorch has no kernel for halves, for instance
                 row["their_reason"] = f"{type(error).__name__}: {str(error)[:200]}"
-            if "ours" in row and row.get("eager", 0) / row["ours"] < options.profile_below:
+        if "ours" in row and row.get("eager", 0) / row["ours"] < options.profile_below:
+            with turns.together():
                 measured.profile()
-            shutil.rmtree(measured.folder)
+        shutil.rmtree(measured.folder)
     except Exception as error:  # one network must not end the others
         traceback.print_exc()
         row["reason"] = row.get("reason", f"{type(error).__name__}: {str(error)[:300]}")
@@ -209,19 +276,20 @@ def work(spec, options):
 
 def run(options):
     found, running = known(options), {}
+    context = multiprocessing.get_context("forkserver")  # which has read the modules and has no GPU
+    context.set_forkserver_preload(["torch", "torchvision", "onnx", "gpu_peers", "kinds.table"])
     waiting = [spec for spec in options.networks if spec not in found]
     while (waiting or running) and time.monotonic() < options.begin + options.seconds_in_all:
         for spec, process in list(running.items()):
-            begun = options.folder / f"{spec}.begun"
             if not process.is_alive():
                 del running[spec]
-            elif begun.exists() and time.time() > begun.stat().st_mtime + options.timeout:
+            elif time.time() > begun_at(spec, options) + options.timeout:
                 end(process)
                 keep(options, spec, {"reason": f"longer than {options.timeout} s"})
                 del running[spec]
         while waiting and len(running) < options.jobs:
             spec = waiting.pop(0)
-            running[spec] = multiprocessing.get_context("spawn").Process(target=work, args=(spec, options))
+            running[spec] = context.Process(target=work, args=(spec, options))
             running[spec].start()
         time.sleep(0.1)
     for process in running.values():
@@ -254,11 +322,28 @@ def table(options):
     return 1 if missing else 0
 
 
+def pack(options):
+    from kinds.packed import pack as write
+    from kinds.table import network
+    options.pack.mkdir(parents=True, exist_ok=True)
+    for spec in options.networks:
+        name, batch = (spec.split(":") + ["1"])[:2]
+        file = options.pack / f"{name}_{batch}.xz"
+        try:
+            write(*network(name, int(batch)), file)
+            print(f"{name}:{batch}: {file.stat().st_size} bytes", flush=True)
+        except Exception as error:  # every exporter raises kinds of its own
+            print(f"{name}:{batch}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+
+
 def main():
     begin = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", help="NETWORK[:BATCH[:half|single]]; all in halves without any")
-    parser.add_argument("--json", type=pathlib.Path, required=True)
+    parser.add_argument("networks", nargs="*", help="NETWORK[:BATCH[:TYPE]]; all in halves without any")
+    parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_kinds.json"))
+    parser.add_argument("--pack", type=pathlib.Path, metavar="DIR", help="export without weights into this folder, and nothing else")
+    parser.add_argument("--packed", type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--beside-builds", action="store_true", help="builds take no turns")
     parser.add_argument("--trtexec", type=pathlib.Path, default=HERE.parent / "build/release/bin/trtexec")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_kinds"))
     parser.add_argument("--seconds-in-all", type=float, default=600)
@@ -271,10 +356,12 @@ def main():
     parser.add_argument("--profiles", type=pathlib.Path, default=pathlib.Path("/tmp/tenon_gpu_kinds/profiles"))
     options = parser.parse_args()
     options.begin = begin
-    options.folder.mkdir(parents=True, exist_ok=True)
     if not options.networks:
         from kinds.table import NETWORKS
         options.networks = list(NETWORKS)
+    if options.pack:
+        return pack(options)
+    options.folder.mkdir(parents=True, exist_ok=True)
     options.networks = [":".join((spec.split(":") + ["1", "half"][spec.count(":"):])) for spec in options.networks]
     run(options)
     code = table(options)

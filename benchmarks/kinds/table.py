@@ -5,6 +5,7 @@ from torch import nn
 
 from . import others, pictures, sequences
 from .table_more import MORE
+from .table_rest import REST
 
 
 def picture(batch, *extents, channels=3):
@@ -248,11 +249,13 @@ NETWORKS = {
     "googlenet": vision("googlenet", aux_logits=False, init_weights=False),
     "inception_v3": vision("inception_v3", 299, 96, aux_logits=False, init_weights=False),
     **MORE,
+    **REST,
 }
 
 
 def network(name, batch=1, small=False):
+    """One of them, or any other classifier of torchvision."""
     from .common import settle
     torch.manual_seed(0)
-    module, inputs = NETWORKS[name](batch, small)
+    module, inputs = (NETWORKS.get(name) or vision(name))(batch, small)
     return settle(module.eval()), inputs

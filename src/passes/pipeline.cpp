@@ -41,6 +41,8 @@ constexpr Pass kPipeline[] = {
     {PASS(place_to_matmul), When::kAlways, On::kGpu},     // likewise
     {PASS(find_experts), When::kAlways, On::kGpu},        // while products have their gathers as operands
     {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
+    {PASS(find_rotations), When::kAlways, On::kGpu},      // while sums and products stand alone ...
+    {PASS(fold_constants), When::kAlways, On::kGpu},      // ... and what it makes of angles is a constant
     {PASS(scatter_boxes), When::kAlways, On::kAll},       // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
@@ -67,6 +69,7 @@ constexpr Pass kPipeline[] = {
     {PASS(sink_unit_axes), When::kAlways, On::kGpu},       // ... as pictures, where these are lines ...
     {PASS(sink_windows), When::kAlways, On::kAll},         // ... or in front of what would only repeat it
     {PASS(share_transposes), When::kAlways, On::kGpu},     // heads of what is no attention, ...
+    {PASS(sink_parts), When::kAlways, On::kGpu},           // ... of which only a part is turned, ...
     {PASS(sink_transposes), When::kAlways, On::kAll},      // ... and transposes meet each other
     {PASS(hoist_transposes), When::kAlways, On::kGpu},     // ... or go where they are less work
     {PASS(turn_deconvolutions), When::kAlways, On::kCpu},  // before what is done with convolutions

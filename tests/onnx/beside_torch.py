@@ -5,7 +5,7 @@
     python tests/onnx/beside_torch.py --pack FOLDER [NAME ...]                    # where torch, transformers ... are
     TENON_DEVICE=cuda python tests/onnx/beside_torch.py FOLDER [--jobs N] [NAME ...]   # needs numpy alone
 
---pack makes networks of exported_networks.py whose large weights have sixteen values, so that a compressor makes four bits of
+--pack makes networks of exported_networks.py, and as kind_NAME those of benchmarks/kinds at small extents (--kinds: all of them), whose large weights have sixteen values, so that a compressor makes four bits of
 each, exports them at one set of shapes with nothing folded, and stores what PyTorch computes for random inputs. The other call
 builds an engine of each by trtexec without TF32 and compares: the largest difference over the largest value may be 2e-3. Where
 values are chosen by comparing (suppression, top-k) most must agree: 99 of 100.
@@ -25,8 +25,11 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(1, str(ROOT / "benchmarks"))
 MOST, CHOSEN_MOST = 2e-3, 0.01
-CHOSEN = {"fasterrcnn", "maskrcnn", "retinanet", "operators", "mixtral"}
+KIND = "kind_"
+CHOSEN = {"fasterrcnn", "maskrcnn", "retinanet", "operators", "mixtral", *(KIND + name for name in """yolo_attention rt_detr center_net informer point_groups
+    dgcnn experts chosen_experts encodec session""".split())}
 LARGE, LEVELS = 1024, 8  # elements; values on each side of 0
 # Classifiers, a segmenter, detectors with suppression and by queries, text, decoders with caches, speech, vocoders.
 DEFAULT = """resnet18 mobilenet_v3_small shufflenet_v2_x0_5 timm_ghostnet_100 timm_mobilevit_xxs lraspp fasterrcnn detr yolos
@@ -45,11 +48,18 @@ def coarsen(module):
                     weight.copy_((weight / step).round().clamp(-LEVELS, LEVELS - 1) * step)
 
 
+def made(name):
+    if name.startswith(KIND):
+        from kinds.table import network
+        return network(name.removeprefix(KIND), small=True)
+    from exported_nets import networks
+    return networks()[name][0]()
+
+
 def export(name, folder):
     import torch
-    from exported_nets import networks
     torch.manual_seed(0)
-    module, inputs = networks()[name][0]()
+    module, inputs = made(name)
     coarsen(module)
     path = folder / f"{name}.onnx"
     names = [f"in{i}" for i in range(len(inputs))]
@@ -120,6 +130,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--pack", action="store_true", help="write networks and answers into the folder")
+    parser.add_argument("--kinds", action="store_true", help="with --pack: all of benchmarks/kinds")
     parser.add_argument("--jobs", type=int, default=1, help="networks at a time")
     parser.add_argument("--level", type=int, default=0, help="builder optimization level")
     parser.add_argument("--seconds", type=int, default=600, help="networks that have not begun by then are left out, which is an error")
@@ -132,6 +143,9 @@ def main():
         warnings.simplefilter("ignore")
         return export(options.one, options.folder)
     if options.pack:
+        if options.kinds:
+            from kinds.table import NETWORKS
+            options.names += [KIND + name for name in NETWORKS]
         for name in options.names or DEFAULT:
             done = subprocess.run([sys.executable, __file__, str(options.folder), "--one", name], text=True, capture_output=True)
             size = sum(p.stat().st_size for p in options.folder.glob(f"{name}.*"))

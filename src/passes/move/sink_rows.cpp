@@ -1,6 +1,7 @@
 // matmul(reshape(x), w) => reshape(matmul(x, w)) and matmul(transpose(x), w) => transpose(matmul(x, w)) where w is one
 // matrix and the rows stay whole: reshapes into [batch * rows, columns] and back meet, and so do transposes of batch
-// and rows. Between products also normalization(reshape(x)) => reshape(normalization(x)).
+// and rows. Between products also normalization(reshape(x)) => reshape(normalization(x)), and on GPUs, of heads that
+// are normalized each, normalization(transpose(x)) => transpose(normalization(x)).
 #include "passes/common/pass.h"
 
 #include <algorithm>
@@ -92,20 +93,32 @@ bool sink(Graph& graph, NodeId id) {
   return true;
 }
 
-// Of a sum or product: it meets its normalization. Others may read the reshape, which costs nothing.
-bool sinkBehindNormalization(Graph& graph, NodeId id) {
+// A reshape of a sum or product, which meets its normalization; others may read it, as it costs nothing.
+bool reshapesSum(const Graph& graph, ValueId rows) {
+  if (producerOp<ops::Reshape>(graph, rows) == nullptr) return false;
+  const ValueId source = graph.node(graph.value(rows).producer).inputs[0];
+  return producerOp<ops::MatMul>(graph, source) != nullptr || producerOp<ops::Pointwise>(graph, source) != nullptr;
+}
+
+// A transpose of whole rows that only their normalization reads: behind it the one of the attention's heads takes it.
+bool movesRows(const Graph& graph, ValueId rows, const Options& options) {
+  const auto* transpose = producerOp<ops::Transpose>(graph, rows);
+  return transpose != nullptr && factsOf(options.device).launchesAreDear && onlyUse(graph, rows) &&
+         transpose->permutation.back() + 1 == static_cast<int64_t>(transpose->permutation.size());
+}
+
+bool sinkBehindNormalization(Graph& graph, NodeId id, const Options& options) {
   const auto& node = graph.node(id);
   const auto* op = node.op.as<ops::Normalization>();
   if (op == nullptr || op->skip || op->groups != 1 || op->axes.size() != 1) return false;
   const auto& rows = graph.value(node.inputs[0]);
-  if (producerOp<ops::Reshape>(graph, node.inputs[0]) == nullptr || rows.constraints != graph::Constraints{})
-    return false;
+  if (rows.constraints != graph::Constraints{}) return false;
+  const bool isReshaped = reshapesSum(graph, node.inputs[0]);
+  if (!isReshaped && !movesRows(graph, node.inputs[0], options)) return false;
   const int rank = rows.type.rank();
   const ValueId source = graph.node(rows.producer).inputs[0];
   const Shape& before = graph.value(source).type.shape;
-  const bool isProduct = producerOp<ops::MatMul>(graph, source) != nullptr;
   const bool isLast = op->axes[0] == -1 || op->axes[0] == rank - 1;
-  if (!isProduct && producerOp<ops::Pointwise>(graph, source) == nullptr) return false;
   if (!isLast || before.empty() || !(before.back() == rows.type.shape.back())) return false;
   const bool isAlike = std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId parameter) {
     const auto& constant = graph.value(parameter).constant;
@@ -119,7 +132,8 @@ bool sinkBehindNormalization(Graph& graph, NodeId id) {
   const auto name = node.name;
   const auto output = node.outputs[0];
   const auto movedName = graph.node(rows.producer).name;
-  const Shape shape = graph.value(output).type.shape;
+  const ops::Operator movement =
+      isReshaped ? ops::Operator(ops::Reshape{graph.value(output).type.shape}) : graph.node(rows.producer).op;
   const NodeId self[] = {id};
   const NodeId from[] = {rows.producer};
   graph::Patch patch(graph);
@@ -128,15 +142,16 @@ bool sinkBehindNormalization(Graph& graph, NodeId id) {
     if (constant->dims().rank > 1) inputs[i] = patch.addConstant(asVector(constant), graph.value(inputs[i]).name);
   }
   const ValueId normal = patch.add(std::move(moved), name, std::move(inputs), self);
-  patch.replace(output, patch.add(ops::Reshape{shape}, movedName, {normal}, from));
+  patch.replace(output, patch.add(movement, movedName, {normal}, from));
   patch.commit();
   return true;
 }
 
 }  // namespace
 
-int pass_sink_rows(Graph& graph, const Options&) {
-  return editUntilDone(graph, [&](NodeId id) { return sink(graph, id) || sinkBehindNormalization(graph, id); });
+int pass_sink_rows(Graph& graph, const Options& options) {
+  return editUntilDone(graph,
+                       [&](NodeId id) { return sink(graph, id) || sinkBehindNormalization(graph, id, options); });
 }
 
 }  // namespace tenon::passes

@@ -13,6 +13,7 @@
 #include "ops/op/slice.h"
 #include "ops/op/transpose.h"
 #include "passes/common/fuse.h"
+#include "passes/common/transposed.h"
 
 namespace tenon::passes {
 namespace {
@@ -23,11 +24,6 @@ Permutation inverse(const Permutation& permutation) {
   Permutation result(permutation.size());
   for (size_t i = 0; i < permutation.size(); ++i) result[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
   return result;
-}
-
-const ops::Transpose* transposeBehind(const Graph& graph, ValueId value) {
-  const auto* transpose = producerOp<ops::Transpose>(graph, value);
-  return transpose == nullptr || graph.value(value).constraints != graph::Constraints{} ? nullptr : transpose;
 }
 
 ValueId inputOf(const Graph& graph, ValueId value) { return graph.node(graph.value(value).producer).inputs[0]; }
@@ -119,18 +115,6 @@ bool belowPointwise(Graph& graph, NodeId id) {
   if (permutation == nullptr || !whole || !constantsFit(graph, node, *permutation)) return false;
   moveBelow(graph, id, Permutation(*permutation), from);
   return true;
-}
-
-// A slice seen through the transpose in front of it.
-ops::Slice slicedBack(const ops::Slice& slice, const Permutation& permutation) {
-  ops::Slice result = slice;
-  for (size_t i = 0; i < permutation.size(); ++i) {
-    const auto axis = static_cast<size_t>(permutation[i]);
-    result.start[axis] = slice.start[i];
-    result.size[axis] = slice.size[i];
-    if (!slice.stride.empty()) result.stride[axis] = slice.stride[i];
-  }
-  return result;
 }
 
 // p(slice(transpose(x)), transpose(x)) => transpose(p(slice(x), x)), where nothing else reads the transposed x or its
