@@ -89,7 +89,7 @@ std::vector<Option> OptionSource::collect(const graph::Node& node, const Problem
   if (const auto found = announced_.find(keyOf(node, problem)); found != announced_.end()) {
     {
       const auto running = stages_.run("tactics: machine code and library plans");
-      preparation_->wait(found->second->made);
+      for (const auto& ticket : found->second->made) preparation_->wait(ticket);
     }
     proposals = std::move(found->second->proposals);
     announced_.erase(found);

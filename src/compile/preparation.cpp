@@ -64,6 +64,11 @@ void Preparation::abandon() noexcept {
   ended_.wait(lock, [&] { return running_ == 0; });
 }
 
+Preparation::Ticket Preparation::makerOf(uint64_t hash) const {
+  const auto found = makers_.find(hash);
+  return found == makers_.end() ? nullptr : found->second;
+}
+
 // The next part of a batch, without the lock meanwhile; false where all have begun.
 bool Preparation::runOne(Batch& batch, std::unique_lock<std::mutex>& lock) {
   if (batch.next == batch.end) return false;

@@ -3,11 +3,14 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tenon::compile {
@@ -30,6 +33,10 @@ class Preparation {
   // Nothing that has not begun will begin; returns when nothing runs.
   void abandon() noexcept;
 
+  // The work that makes what goes by a hash, where somebody has noted it; else null.
+  Ticket makerOf(uint64_t hash) const;
+  void noteMaker(uint64_t hash, Ticket ticket) { makers_.emplace(hash, std::move(ticket)); }
+
  private:
   void work();
   bool runOne(Batch& batch, std::unique_lock<std::mutex>& lock);
@@ -41,6 +48,7 @@ class Preparation {
   std::vector<std::thread> threads_;
   size_t running_ = 0;
   bool stops_ = false;
+  std::map<uint64_t, Ticket> makers_;  // of the building thread
 };
 
 }  // namespace tenon::compile

@@ -32,6 +32,8 @@ class TensorDistances {
  public:
   virtual ~TensorDistances() = default;
   virtual bool measures(DataType type) const = 0;
+  // Makes the code that the first distance of such tensors would wait for.
+  virtual void prepare(DataType type) = 0;
   // Of tensors in linear order that nothing writes any more.
   virtual TensorDistance distance(DataType type, const void* got, const void* expected, int64_t count,
                                   const DistanceRule& rule) = 0;

@@ -26,6 +26,16 @@ TEST(Preparation, DoesEachPartOnce) {
   }
 }
 
+TEST(Preparation, KnowsWhoMakesWhat) {
+  Preparation preparation;
+  EXPECT_EQ(preparation.makerOf(1), nullptr);
+  const auto ticket = preparation.begin(1, [](size_t) {});
+  preparation.noteMaker(1, ticket);
+  EXPECT_EQ(preparation.makerOf(1), ticket);
+  EXPECT_EQ(preparation.makerOf(2), nullptr);
+  preparation.wait(preparation.makerOf(1));
+}
+
 TEST(Preparation, NoTicketIsNoWork) {
   Preparation preparation;
   preparation.wait(nullptr);

@@ -256,11 +256,13 @@ TEST(Code, CacheKeepsAndForgives) {
   EXPECT_NE(backends::cuda::compile(source, 80), first);
   EXPECT_EQ(entries().size(), 2u);
   // A process compiles once whatever happens to the files; another one takes them only undamaged.
-  backends::cuda::writeCachedCode("key", first);
-  EXPECT_EQ(backends::cuda::readCachedCode("key"), first);
-  EXPECT_TRUE(backends::cuda::readCachedCode("another key").empty());
+  using backends::cuda::CodeKey;
+  EXPECT_EQ(backends::cuda::readCachedCode(CodeKey(backends::cuda::codeKey(source, 90))), first);
+  backends::cuda::writeCachedCode(CodeKey("key"), first);
+  EXPECT_EQ(backends::cuda::readCachedCode(CodeKey("key")), first);
+  EXPECT_TRUE(backends::cuda::readCachedCode(CodeKey("another key")).empty());
   for (const auto& path : entries()) std::ofstream(path, std::ios::app) << "damage";
-  EXPECT_TRUE(backends::cuda::readCachedCode("key").empty());
+  EXPECT_TRUE(backends::cuda::readCachedCode(CodeKey("key")).empty());
   EXPECT_EQ(backends::cuda::compile(source, 90), first);
   setenv("TENON_CACHE_DIR", "/proc/no/such/folder", 1);
   EXPECT_EQ(backends::cuda::compile(source, 90), first);

@@ -94,6 +94,25 @@ TEST_F(OnGpu, PreparationChangesNoPlan) {
   setClock(0);
 }
 
+// Threads that want what another one makes would wait for it.
+TEST_F(OnGpu, PreparationMakesCodeOnce) {
+  RecordingLog log;
+  compile::BuildOptions options;
+  options.device = "cuda";
+  options.log = &log;
+  const auto plan = compile::build(graph::parse(R"g(graph "g" {
+  input %x : f32[1,8,6,6]
+  input %y : f32[1,8,5,5]
+  %a : f32[1,8,6,6] = softmax{axis=1}(%x) "a"
+  %b : f32[1,8,5,5] = softmax{axis=1}(%y) "b"
+  output %a
+  output %b
+})g"),
+                                   options);
+  EXPECT_TRUE(log.contains("preparing 4 candidates of 2 problems, 3 of which share their code"));
+  EXPECT_EQ(plan.programs.size(), 1u);
+}
+
 TEST_F(OnGpu, PreparationOfBuildsSideBySide) {
   if (emulated()) GTEST_SKIP() << "the emulated GPU runs the kernels of a module one after another";
   std::vector<Built> beside(4);

@@ -57,6 +57,24 @@ struct ResultCheck::Converter {
   std::unique_ptr<Scratch> workspace;
 };
 
+void prepare(runtime::Device& device, DataType dtype, Comparison part) {
+  if (part == Comparison::kDistance) {
+    auto* const distances = dynamic_cast<runtime::TensorDistances*>(&device);
+    if (distances != nullptr && distances->measures(dtype)) distances->prepare(dtype);
+    return;
+  }
+  // Whatever the extents are, formats change by the same code.
+  const ops::Operator op = ops::Reformat{Layout::kChannelsLast, Layout::kLinear};
+  const TensorDesc some{dtype, {1, 1, 1, 1}, nullptr};
+  const Problem problem{op, {some}, {some}, {}};
+  for (const auto* tactic : tacticsOf(device.kind())) {
+    if (!tactic->supports(problem)) continue;
+    for (const auto& candidate : tactic->candidates(problem))
+      tactic->nativeCode(problem, candidate, tactic->build(problem, candidate));
+    return;
+  }
+}
+
 ResultCheck::ResultCheck(runtime::Device& device, Log& log)
     : device_(device), distances_(dynamic_cast<runtime::TensorDistances*>(&device)), log_(log) {}
 

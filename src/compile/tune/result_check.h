@@ -21,6 +21,11 @@ namespace tenon::compile {
 
 struct Tolerance;
 
+// Makes the machine code that comparing results of a type takes, in linear order or in others as well, so that the
+// first comparison does not wait for it. Thread-safe.
+enum class Comparison : uint8_t { kDistance, kFormat };
+void prepare(runtime::Device& device, DataType dtype, Comparison part);
+
 // Used by the building thread, for one problem after another.
 class ResultCheck {
  public:

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wanted_kernels.cuh"
+
 typedef decltype(sizeof(0)) size_type;
 constexpr int kEmulatedWord = 64;  // bytes that a lane can show to its warp
 struct EmulatedIndex {
@@ -41,11 +43,11 @@ inline Emulator tenon_emulator __attribute__((visibility("default"), used));
 #define __restrict__
 #define __launch_bounds__(...)
 // The driver copies the parameters of launches that it records.
-#define KERNEL(name, Parameters)                                                                \
-  extern "C" {                                                                                  \
-  __attribute__((visibility("default"), used)) unsigned long name##_bytes = sizeof(Parameters); \
-  }                                                                                             \
-  extern "C" __attribute__((visibility("default"))) void name(const Parameters& p)
+#define KERNEL(name, Parameters)                                                                      \
+  KERNEL_IF_WANTED(                                                                                   \
+      name, Parameters, extern "C" {                                                                  \
+        __attribute__((visibility("default"), used)) unsigned long name##_bytes = sizeof(Parameters); \
+      } extern "C" __attribute__((visibility("default"))) void name(const Parameters& p))
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL(name, Parameters)
 #define KERNEL_WITHOUT_WAIT(bounds, name, Parameters) KERNEL(name, Parameters)
 inline void afterPredecessor() {}

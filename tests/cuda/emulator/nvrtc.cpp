@@ -135,8 +135,11 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* co
   if (headers == nullptr || folder.at.empty()) return NVRTC_ERROR_INTERNAL_ERROR;
   const auto in = [&](const char* name) { return (folder.at / name).string(); };
   writeFile(in("kernel.cpp"), program->source);
-  const std::string command = compileCommand(headers->at) + "-shared -nostdlib -include " + kPrecompiled + " -o '" +
-                              in("kernel.so") + "' '" + in("kernel.cpp") + "' -lgcc 2> '" + in("log") + "'";
+  // The precompiled header has all kernels of a source.
+  const bool isNamed = program->source.find("#define NAMED_KERNELS") != std::string::npos;
+  const std::string command = compileCommand(headers->at) + (isNamed ? "-DNAMED_KERNELS= " : "") +
+                              "-shared -nostdlib -include " + kPrecompiled + " -o '" + in("kernel.so") + "' '" +
+                              in("kernel.cpp") + "' -lgcc 2> '" + in("log") + "'";
   const bool good = std::system(command.c_str()) == 0;
   program->log = readFile(in("log"));
   if (good) program->code = readFile(in("kernel.so"));

@@ -23,8 +23,8 @@ fs::path folder() {
   return home == nullptr || *home == '\0' ? fs::path() : fs::path(home) / ".cache" / "tenon" / "kernels";
 }
 
-fs::path fileOf(const fs::path& where, const std::string& key) {
-  return where / fmt::format("{:016x}{:016x}.cubin", hashBytes(key), hashBytes(key, 0x9e3779b97f4a7c15ull));
+fs::path fileOf(const fs::path& where, const CodeKey& key) {
+  return where / fmt::format("{:016x}{:016x}.cubin", key.first(), key.second());
 }
 
 std::string header(std::string_view code) {
@@ -33,7 +33,7 @@ std::string header(std::string_view code) {
 
 }  // namespace
 
-std::vector<std::byte> readCachedCode(const std::string& key) {
+std::vector<std::byte> readCachedCode(const CodeKey& key) {
   const auto where = folder();
   if (where.empty()) return {};
   std::ifstream file(fileOf(where, key), std::ios::binary);
@@ -47,7 +47,7 @@ std::vector<std::byte> readCachedCode(const std::string& key) {
   return {bytes, bytes + code.size()};
 }
 
-void writeCachedCode(const std::string& key, const std::vector<std::byte>& code) {
+void writeCachedCode(const CodeKey& key, const std::vector<std::byte>& code) {
   const auto where = folder();
   if (where.empty()) return;
   std::error_code error;

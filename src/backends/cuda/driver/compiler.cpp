@@ -90,6 +90,16 @@ std::vector<std::byte> compileNow(const std::string& source, int capability) {
   return code;
 }
 
+// Half a megabyte, and the same for all kernels of a chip.
+CodeKey keyOfHeaders(int capability) {
+  static auto* const kMutex = new std::mutex;
+  static auto* const kKeys = new std::map<int, CodeKey>;
+  const std::lock_guard lock(*kMutex);
+  const auto found = kKeys->find(capability);
+  return found != kKeys->end() ? found->second
+                               : kKeys->emplace(capability, CodeKey(codeKey("", capability))).first->second;
+}
+
 void unload(CUmodule module) { driver().moduleUnload(module); }
 
 // The module of such code, which stays on the device as long as somebody has it. The mutex of each code is held while
@@ -159,7 +169,8 @@ std::vector<std::byte> compile(const std::string& source, int capability) {
   constexpr size_t kMost = 512;
   static auto* const kMade = new MadeOnce<std::vector<std::byte>>(kMost);
   return *kMade->get(fmt::format("{} {}", capability, source), [&] {
-    const auto key = codeKey(source, capability);
+    auto key = keyOfHeaders(capability);
+    key.add(source);
     auto code = readCachedCode(key);
     if (code.empty()) {
       code = compileNow(source, capability);

@@ -273,6 +273,7 @@ class CudaDevice final : public runtime::Device,
     return known ? bytes - (at - base) : UINT64_MAX;
   }
   bool measures(DataType type) const override { return measuresDistance(type); }
+  void prepare(DataType type) override { prepareDistance(type); }
   runtime::TensorDistance distance(DataType type, const void* got, const void* expected, int64_t count,
                                    const runtime::DistanceRule& rule) override {
     makeCurrent();

@@ -2,6 +2,8 @@
 // replaces this file by one for the host, so that every kernel also runs without a GPU.
 #pragma once
 
+#include "wanted_kernels.cuh"
+
 // A launch may begin before the one in front of it in the stream has ended (driver/compiler.cpp): here it waits for the
 // memory that that one writes, and lets the next one come.
 __device__ __forceinline__ void afterPredecessor() {
@@ -18,13 +20,13 @@ __device__ inline void setCondition(unsigned long long handle, bool holds) {
 }
 
 // A kernel takes one parameter struct, called p.
-#define KERNEL_OF(bounds, name, Parameters, wait)                                \
-  __device__ void name##_body(const Parameters& p);                              \
-  extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) { \
-    wait;                                                                        \
-    name##_body(p);                                                              \
-  }                                                                              \
-  __device__ __forceinline__ void name##_body(const Parameters& p)
+#define KERNEL_OF(bounds, name, Parameters, wait)                                    \
+  KERNEL_IF_WANTED(                                                                  \
+      name, Parameters, __device__ void name##_body(const Parameters& p);            \
+      extern "C" __global__ void bounds name(const __grid_constant__ Parameters p) { \
+        wait;                                                                        \
+        name##_body(p);                                                              \
+      } __device__ __forceinline__ void name##_body(const Parameters& p))
 #define KERNEL(name, Parameters) KERNEL_OF(, name, Parameters, afterPredecessor())
 // One that is launched in blocks of more than 256 threads, or of which so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(bounds, name, Parameters) KERNEL_OF(bounds, name, Parameters, afterPredecessor())

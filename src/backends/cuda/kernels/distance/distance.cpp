@@ -28,6 +28,8 @@ bool measuresDistance(DataType type) { return cudaName(type) != nullptr && nvrtc
 
 Code distanceCode(DataType type) { return {"distance.cu", {typeDefine("T", type)}, {}}; }
 
+void prepareDistance(DataType type) { compile(distanceCode(type).source(), computeCapability()); }
+
 runtime::TensorDistance measureDistance(DataType type, const void* got, const void* expected, int64_t count,
                                         const runtime::DistanceRule& rule) {
   runtime::TensorDistance result;

@@ -8,6 +8,7 @@ namespace tenon::backends::cuda {
 
 bool measuresDistance(DataType type);
 Code distanceCode(DataType type);
+void prepareDistance(DataType type);
 runtime::TensorDistance measureDistance(DataType type, const void* got, const void* expected, int64_t count,
                                         const runtime::DistanceRule& rule);
 

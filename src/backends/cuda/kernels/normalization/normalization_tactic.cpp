@@ -1,6 +1,7 @@
 // Normalization with scale and bias.
-#include "ops/op/normalization.h"
-
+#include "backends/cuda/kernels/common/named_kernels.h"
+#include "backends/cuda/kernels/normalization/normalization_form.h"
+#include "backends/cuda/tactics/fixed_extents.h"
 #include "backends/cuda/tactics/own_tactic.h"
 
 namespace tenon::backends::cuda {
@@ -9,6 +10,21 @@ namespace {
 class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
  public:
   NormalizationTactic() : OwnTacticOf("cuda.normalization", Formats::kAlsoChannelsLast, 10) {}
+  // Where no extent is open, one kernel of each kind is enough.
+  plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
+    auto record = OwnTactic::build(problem, candidate);
+    if (!hasFixedExtents(problem)) return record;
+    std::vector<runtime::TensorShape> inputs;
+    for (size_t i = 0; i < problem.inputs.size(); ++i)
+      inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});
+    const NormalizationShape shape(*problem.op.as<ops::Normalization>(), {inputs, {}, &problem.symbols});
+    std::vector<std::string> names;
+    for (const auto* kernels : {&shape.packed, &shape.any}) {
+      if (!kernels->empty()) names.push_back(fmt::format("{}{}", kNormalize, kernels->front()));
+    }
+    record.params = namedParameters(names, record.params);
+    return record;
+  }
 
  protected:
   compile::Support acceptsOp(const ops::Normalization& op, const compile::Problem& problem) const override {
