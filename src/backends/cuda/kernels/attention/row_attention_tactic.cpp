@@ -9,7 +9,9 @@ namespace {
 using compile::no;
 using compile::Problem;
 
-constexpr int kRank = 22;  // ahead of the other forms, which are for many rows
+constexpr int kFewRank = 22;   // ahead of the other forms, which are for many rows
+constexpr int kManyRank = 45;  // behind them
+constexpr int64_t kFewRows = 16;
 
 class RowAttentionTactic final : public AttentionFormsTactic<RowAttentionChoice> {
  public:
@@ -24,7 +26,9 @@ class RowAttentionTactic final : public AttentionFormsTactic<RowAttentionChoice>
   std::vector<RowAttentionChoice> choices(const Problem& problem) const override {
     return rowAttentionChoices(problemOf(problem));
   }
-  int firstRank(const Problem&) const override { return kRank; }
+  int firstRank(const Problem& problem) const override {
+    return problemOf(problem).queries <= kFewRows ? kFewRank : kManyRank;
+  }
 };
 
 }  // namespace

@@ -1,0 +1,137 @@
+// Attention whose blocks take many tiles of rows one after another, and attention of more rows than a warp takes by the
+// kernel of few queries.
+#include <cmath>
+
+#include "backends/cuda/kernels/attention/row_attention.h"
+#include "backends/cuda/kernels/attention/stream_attention.h"
+#include "cuda/on_gpu.h"
+
+namespace tenon::test {
+namespace {
+
+struct Operands {
+  int64_t batch, heads, queries, keys, width;
+  std::string mask;  // its shape, or empty: none
+  bool causal = false;
+  std::string type = "f16";
+
+  graph::Graph asGraph() const {
+    return graph::parse(fmt::format(
+        "graph \"tiles\" {{\ninput %q : {7}[{0},{1},{2},{4}]\ninput %k : {7}[{0},{1},{3},{4}]\ninput %v : {7}[{0},{1},{3},{4}]\n{5}"
+        "%y : {7}[{0},{1},{2},{4}] = attention{{scale=0.3{6}}}(%q, %k, %v{8}) \"op\" from(\"op\")\noutput %y\n}}",
+        batch, heads, queries, keys, width, mask.empty() ? "" : fmt::format("input %m : {}[{}]\n", type, mask),
+        std::string(mask.empty() ? "" : " hasMask=true") + (causal ? " causal=true" : ""), type,
+        mask.empty() ? "" : ", %m"));
+  }
+};
+
+// The greatest relative error of a head's rows, with the form forced.
+double errorOfForm(const Operands& operands, std::string_view tactic, const std::string& form) {
+  const auto graph = operands.asGraph();
+  std::vector<HostTensor> inputs;
+  for (const auto id : graph.inputs()) {
+    const auto& type = graph.value(id).type;
+    inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
+  }
+  compile::BuildOptions options;
+  options.optimizationLevel = 0;
+  bool offered = false;
+  options.filter = [&](const graph::Node&, std::vector<compile::Candidate> candidates) {
+    std::erase_if(candidates, [&](const auto& candidate) { return candidate.tactic != tactic; });
+    if (candidates.empty()) return candidates;
+    candidates.resize(1);
+    candidates[0].variant = form;
+    offered = true;
+    return candidates;
+  };
+  const auto run = runOnGpu(graph, inputs, options);
+  EXPECT_TRUE(offered) << tactic;
+  const auto expected = graph::evaluate(graph, views(inputs));
+  const auto& got = run.outputs[0].view();
+  const auto& wanted = expected[0].view();
+  const int64_t part = operands.queries * operands.width;
+  double worst = 0;
+  for (int64_t first = 0; first < wanted.count(); first += part) {
+    double difference = 0, norm = 0;
+    for (int64_t i = first; i < first + part; ++i) {
+      difference += std::pow(got.loadDouble(i) - wanted.loadDouble(i), 2);
+      norm += std::pow(wanted.loadDouble(i), 2);
+    }
+    const double error = std::sqrt(difference / norm);
+    worst = error <= worst ? worst : error;  // a NaN stays
+  }
+  return worst;
+}
+
+// 400 tiles of 64 rows and more, of which each of 132 blocks takes three or four; stages that are one, two or more for
+// a tile, and rings that are longer and shorter than that.
+TEST_F(OnGpu, AttentionByStagesTakesOneTileAfterAnother) {
+  if (!backends::cuda::streamMissing().empty()) GTEST_SKIP() << backends::cuda::streamMissing();
+  for (const char* mask : {"", "4,1,1,150", "4,1,70,150"}) {
+    const Operands operands{4, 50, 70, 150, 40, mask};
+    const std::string end = operands.mask.empty() ? "0" : operands.mask == "4,1,1,150" ? "2" : "1";
+    for (const char* form : {"f16,48,1x64x2,0,", "f16,48,1x32x4,0,", "f16,48,1x160x1,0,"})
+      EXPECT_LE(errorOfForm(operands, "cuda.stream_attention", form + end), 2e-3) << form << end;
+  }
+  const Operands large{4, 50, 150, 64, 64, "4,1,1,64"};
+  for (const char* form : {"f16,64,2x64x2,1,2", "f16,64,2x64x1,0,2", "f16,64,2x16x3,1,2"})
+    EXPECT_LE(errorOfForm(large, "cuda.stream_attention", form), 2e-3) << form;
+  const Operands three{5, 40, 200, 40, 16, ""};
+  EXPECT_LE(errorOfForm(three, "cuda.stream_attention", "f16,16,3x48x2,1,0"), 2e-3);
+  const Operands wide{2, 70, 70, 80, 200, "", false, "bf16"};  // one tile of queries in shared memory
+  EXPECT_LE(errorOfForm(wide, "cuda.stream_attention", "bf16,208,1x32x2,0,0"), 1.6e-2);
+}
+
+TEST_F(OnGpu, AttentionByStagesOfTilesThatSeeDifferentKeys) {
+  if (!backends::cuda::streamMissing().empty()) GTEST_SKIP() << backends::cuda::streamMissing();
+  const Operands operands{1, 50, 200, 200, 40, "", true};
+  for (const char* form : {"f16,48,1x64x2,0,0", "f16,48,2x32x3,1,0"})
+    EXPECT_LE(errorOfForm(operands, "cuda.stream_attention", form), 2e-3) << form;
+  const Operands masked{1, 4, 200, 200, 40, "1,4,1,200", true};
+  EXPECT_LE(errorOfForm(masked, "cuda.stream_attention", "f16,48,2x48x3,1,2"), 2e-3);
+}
+
+TEST_F(OnGpu, AttentionOfManyRowsWithoutSharedKeys) {
+  for (const char* mask : {"", "1,1,1,133", "1,3,37,133"}) {
+    const Operands operands{1, 3, 37, 133, 64, mask};
+    for (const char* form : {"f16,64,16,1x9", "f16,64,16,1x5", "f16,64,16,1x3"})
+      EXPECT_LE(errorOfForm(operands, "cuda.row_attention", form), 2e-3) << form << " " << mask;
+  }
+  const Operands causal{1, 3, 133, 133, 64, "", true};
+  EXPECT_LE(errorOfForm(causal, "cuda.row_attention", "f16,64,16,1x9"), 2e-3);
+  EXPECT_LE(errorOfForm(causal, "cuda.row_attention", "f16,64,16,2x3"), 2e-3);
+}
+
+// What a kernel is offered for.
+backends::cuda::dnn::AttentionProblem problemOf(int64_t batch, int64_t rows, bool masked) {
+  ops::Attention op;
+  op.heads = 12;
+  op.packed = true;
+  op.hasMask = masked;
+  const runtime::TensorShape x{DataType::kF16, {batch, rows, 2304}}, y{DataType::kF16, {batch, rows, 768}};
+  std::vector<runtime::TensorShape> inputs{x};
+  if (masked) inputs.push_back({DataType::kF16, {batch, 1, 1, rows}});
+  return backends::cuda::dnn::attentionProblem(op, {inputs, std::span(&y, 1), nullptr});
+}
+
+TEST(Attention, StagesAreAsFullAsCanBe) {
+  using backends::cuda::StreamMask;
+  for (const int64_t keys : {384, 300, 1500}) {
+    for (const auto& choice : backends::cuda::streamChoices(problemOf(16, keys, true))) {
+      const int64_t stages = (keys + choice.keys - 1) / choice.keys;
+      EXPECT_LT(stages * choice.keys - keys, 16 * stages) << choice.text();
+      EXPECT_EQ(choice.mask, StreamMask::kOfKeys);
+    }
+  }
+  for (const auto& choice : backends::cuda::streamChoices(problemOf(16, 384, true), true))
+    EXPECT_EQ(choice.mask, StreamMask::kOfRows);
+}
+
+TEST(Attention, FewBlocksOfManyRowsReadTheirKeysThemselves) {
+  EXPECT_FALSE(backends::cuda::rowAttentionChoices(problemOf(1, 128, false)).empty());
+  EXPECT_TRUE(backends::cuda::rowAttentionChoices(problemOf(32, 128, false)).empty());
+  EXPECT_TRUE(backends::cuda::rowAttentionChoices(problemOf(1, 1024, false)).empty());
+}
+
+}  // namespace
+}  // namespace tenon::test
