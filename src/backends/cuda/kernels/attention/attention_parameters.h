@@ -77,5 +77,6 @@ struct StreamParameters : FlashParameters {
   TileMap qMap, kMap, vMap;  // boxes of 64 columns and a group's or a stage's rows of [batch][heads][rows][columns]
 };
 constexpr int kStreamHeadBytes = 1024;  // of shared memory, with the barriers
+constexpr int kStreamMaskPad = 4;       // floats behind the mask of a stage
 
 }  // namespace tenon::backends::cuda

@@ -75,7 +75,7 @@ std::string productText(int columns, DataType type, bool leftInRegisters, bool r
 
 size_t StreamChoice::sharedBytes() const {
   const int panels = (width + 63) / 64;
-  const int masks = mask == StreamMask::kOfKeys ? stages * keys * 4 : 0;
+  const int masks = mask == StreamMask::kOfKeys ? stages * (keys + kStreamMaskPad) * 4 : 0;
   return static_cast<size_t>(kStreamHeadBytes + kPanelBytes * panels * (tilesHeld() * rows() + 2 * stages * keys) +
                              masks);
 }
@@ -160,16 +160,18 @@ std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p, bool mas
     const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, keys, 2, turns, mask}, p.keys);
     if (choice.keys >= 32) choices.push_back(choice);
   };
-  if (hasGroups) {  // all keys are one stage
-    add(2, true, kFewKeys);
-    add(2, false, kFewKeys);
+  if (hasGroups) {  // all keys are one stage; with as good as no rows behind the end
+    constexpr int64_t kMostLeft = 8;
+    const int64_t rows = divided(p.queries, 128) * 128;
+    if ((rows - p.queries) * kMostLeft <= rows) add(2, true, kFewKeys);
     return choices;
   }
+  // Groups that do not take turns were slower in every case.
   const bool few = blocks(2) < multiprocessors();
   if (few) add(1, false);
+  if (!few && p.width <= 64) add(3, true);
   add(2, true);
-  if (!few && p.width <= 128) add(3, true);
-  if (!few) add(2, false);
+  if (!few && p.width > 64 && p.width <= 128) add(3, true);
   return choices;
 }
 

@@ -25,7 +25,7 @@ constexpr int kQueryPanel = 64 * kGroupRow;                    // halves of a gr
 constexpr int kQueries = kGroups * kPanels * kQueryPanel;      // of a tile
 constexpr int kKeyPanel = kTile * kGroupRow;
 constexpr int kStage = kPanels * kKeyPanel;
-constexpr int kMaskFloats = MASK == kMaskOfKeys ? kStages * kTile : 0;
+constexpr int kMaskFloats = MASK == kMaskOfKeys ? kStages * kMaskPitch : 0;
 // As StreamChoice::sharedBytes() says.
 constexpr int kSharedBytes = kStreamHeadBytes + 2 * (kTiles * kQueries + 2 * kStages * kStage) + 4 * kMaskFloats;
 
@@ -122,11 +122,16 @@ __device__ __forceinline__ void bringMasks(const StreamParameters& p, const Memo
     const X* const mask = maskOf(p, tile.batch, tile.head);
     for (int stage = 0; stage < tile.stages; ++stage, at.next()) {
       waitAt(b->keysEmpty + at.slot, at.parity ^ 1);
+      float* const to = memory.masks + at.slot * kMaskPitch;
+      bool hasMask = false;
       for (int i = threadIdx.x % 32; i < kTile; i += 32) {
         const int key = stage * kTile + i;
         const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
-        memory.masks[at.slot * kTile + i] = inBaseTwo<X>(value);
+        to[i] = inBaseTwo<X>(value);
+        hasMask = hasMask || value != 0.f;
       }
+      const bool some = votesOf(hasMask) != 0;
+      if (threadIdx.x % 32 == 0) to[kTile] = some ? 1.f : 0.f;
       giveBack(b->keysFull + at.slot);
     }
   }
@@ -242,7 +247,7 @@ __device__ __forceinline__ void attend(const StreamParameters& p, const Memory& 
     if (stage + 1 == tile.stages) giveBack(b->queriesEmpty + of.slot);
     const float sum[2] = {rows.sum[0], rows.sum[1]};
     if (begins) rows.begin(tile);
-    rows.finish(s, stage * kTile, memory.masks + at.slot * kTile);
+    rows.finish(s, stage * kTile, memory.masks + at.slot * kMaskPitch);
     if (MASK == kMaskOfKeys) giveBack(b->keysEmpty + at.slot);
     rows.weigh(s, kept);
     waitForProducts<0>();

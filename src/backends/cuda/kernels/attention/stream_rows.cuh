@@ -8,6 +8,8 @@
 constexpr int kTile = KEYS;
 constexpr int kWidth = WIDTH;
 constexpr int kNoMask = 0, kMaskOfRows = 1, kMaskOfKeys = 2;  // MASK
+// Floats of a stage's mask in shared memory, by kMaskOfKeys; behind the keys stands whether one of them is not 0.
+constexpr int kMaskPitch = kTile + kStreamMaskPad;
 
 typedef float Scores[kTile / 8][4];
 typedef float Values[kWidth / 8][4];
@@ -38,6 +40,7 @@ struct Rows {
   const X* mask;
   int row, pair;
   float greatest[2], sum[2];
+  float scale;  // of the scores that weigh() gets
 
   __device__ __forceinline__ Rows(const StreamParameters& parameters, const Tile& tile)
       : p(parameters), pair(threadIdx.x % 4 * 2) {
@@ -49,13 +52,14 @@ struct Rows {
     greatest[0] = greatest[1] = -infinity();
     sum[0] = sum[1] = 0.f;
   }
-  __device__ __forceinline__ bool scaledAtOnce() const { return MASK != kNoMask || !(p.scale > 0.f); }
-
   // Brings in the mask, and leaves out keys behind the end or the row's own number. `keyMask`: of the stage's keys, by
   // MASK; it leaves out keys behind the end.
-  __device__ __forceinline__ void finish(Scores& s, int firstKey, const float* keyMask) const {
+  __device__ __forceinline__ void finish(Scores& s, int firstKey, const float* keyMask) {
     const int column = firstKey + pair;
-    if (MASK == kMaskOfKeys) {
+    const bool hasMask = MASK == kMaskOfRows || (MASK == kMaskOfKeys && keyMask[kTile] != 0.f);
+    const bool scaledAtOnce = hasMask || !(p.scale > 0.f);
+    scale = scaledAtOnce ? 1.f : p.scale;
+    if (MASK == kMaskOfKeys && hasMask) {
 #pragma unroll
       for (int n = 0; n < kTile / 8; ++n) {
         const auto two = *(const Pack<float, 2>*)(keyMask + pair + 8 * n);
@@ -74,7 +78,7 @@ struct Rows {
             s[n][2 * half + i] = fmaf(s[n][2 * half + i], p.scale, inBaseTwo<X>(two.value(i)));
         }
       }
-    } else if (scaledAtOnce()) {
+    } else if (scaledAtOnce) {
 #pragma unroll
       for (int n = 0; n < kTile / 8; ++n) {
 #pragma unroll
@@ -97,7 +101,6 @@ struct Rows {
 
   // Scores to weights; `kept`: by what the values so far shrink, as a greater score came.
   __device__ __forceinline__ void weigh(Scores& s, float (&kept)[2]) {
-    const float scale = scaledAtOnce() ? 1.f : p.scale;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float most = -infinity();
