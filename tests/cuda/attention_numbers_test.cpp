@@ -47,7 +47,7 @@ void checkNumbers(int64_t queries, int64_t keys, const std::string& type, bool e
     EXPECT_LE(relativeError(run.outputs[0].view(), expected[0].view()), type == "bf16" ? 2e-2 : 3e-3) << name;
   }
   EXPECT_GE(tactics.size(), 2u);
-  EXPECT_EQ(tactics.contains("cuda.row_attention"), (queries <= 16 || keys <= 512) && type != "f32");
+  EXPECT_EQ(tactics.contains("cuda.row_attention"), queries <= 16 && type != "f32");
 }
 
 TEST_F(OnGpu, AttentionOfRowsThatAreNoNumbers) {

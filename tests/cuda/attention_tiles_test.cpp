@@ -1,8 +1,6 @@
-// Attention whose blocks take many tiles of rows one after another, and attention of more rows than a warp takes by the
-// kernel of few queries.
+// Attention by stages of keys whose blocks take one tile of rows after another.
 #include <cmath>
 
-#include "backends/cuda/kernels/attention/row_attention.h"
 #include "backends/cuda/kernels/attention/stream_attention.h"
 #include "cuda/on_gpu.h"
 
@@ -25,7 +23,7 @@ struct Operands {
   }
 };
 
-// The greatest relative error of a head's rows, with the form forced.
+// The greatest relative error of a head's rows, with the form forced. The first batch's mask is 0.
 double errorOfForm(const Operands& operands, std::string_view tactic, const std::string& form) {
   const auto graph = operands.asGraph();
   std::vector<HostTensor> inputs;
@@ -33,6 +31,8 @@ double errorOfForm(const Operands& operands, std::string_view tactic, const std:
     const auto& type = graph.value(id).type;
     inputs.push_back(randomTensor(type.dtype, evaluate(type.shape, {}), inputs.size() + 1));
   }
+  for (int64_t i = 0; i < (operands.mask.empty() ? 0 : inputs[3].view().count() / operands.batch); ++i)
+    inputs[3].view().storeDouble(i, 0);
   compile::BuildOptions options;
   options.optimizationLevel = 0;
   bool offered = false;
@@ -90,15 +90,10 @@ TEST_F(OnGpu, AttentionByStagesOfTilesThatSeeDifferentKeys) {
   EXPECT_LE(errorOfForm(masked, "cuda.stream_attention", "f16,48,2x48x3,1,2"), 2e-3);
 }
 
-TEST_F(OnGpu, AttentionOfManyRowsWithoutSharedKeys) {
-  for (const char* mask : {"", "1,1,1,133", "1,3,37,133"}) {
-    const Operands operands{1, 3, 37, 133, 64, mask};
-    for (const char* form : {"f16,64,16,1x9", "f16,64,16,1x5", "f16,64,16,1x3"})
-      EXPECT_LE(errorOfForm(operands, "cuda.row_attention", form), 2e-3) << form << " " << mask;
-  }
-  const Operands causal{1, 3, 133, 133, 64, "", true};
-  EXPECT_LE(errorOfForm(causal, "cuda.row_attention", "f16,64,16,1x9"), 2e-3);
-  EXPECT_LE(errorOfForm(causal, "cuda.row_attention", "f16,64,16,2x3"), 2e-3);
+TEST_F(OnGpu, AttentionOfAllKeysUnderMasksThatAreZero) {
+  const Operands operands{3, 2, 70, 96, 64, "3,1,1,96"};
+  for (const char* form : {"f16,64,1x1x96x1,groups1", "f16,64,1x2x48x1,groups1", "f16,64,1x1x96x2,groups1"})
+    EXPECT_LE(errorOfForm(operands, "cuda.flash_attention", form), 2e-3) << form;
 }
 
 // What a kernel is offered for.
@@ -124,12 +119,6 @@ TEST(Attention, StagesAreAsFullAsCanBe) {
   }
   for (const auto& choice : backends::cuda::streamChoices(problemOf(16, 384, true), true))
     EXPECT_EQ(choice.mask, StreamMask::kOfRows);
-}
-
-TEST(Attention, FewBlocksOfManyRowsReadTheirKeysThemselves) {
-  EXPECT_FALSE(backends::cuda::rowAttentionChoices(problemOf(1, 128, false)).empty());
-  EXPECT_TRUE(backends::cuda::rowAttentionChoices(problemOf(32, 128, false)).empty());
-  EXPECT_TRUE(backends::cuda::rowAttentionChoices(problemOf(1, 1024, false)).empty());
 }
 
 }  // namespace

@@ -113,23 +113,8 @@ std::string rowAttentionRefusal(const dnn::AttentionProblem& p) {
 std::vector<Choice> rowAttentionChoices(const dnn::AttentionProblem& p) {
   constexpr int64_t kLeastKeys = 16;
   constexpr size_t kMostChoices = 3;
-  if (p.keys < kLeastKeys) return {};
+  if (p.queries > kMostRows || p.keys < kLeastKeys) return {};
   std::vector<Choice> choices;
-  if (p.queries > kMostRows) {
-    // Blocks that read the keys anew for each 16 rows, where they are at most three for a multiprocessor.
-    constexpr int64_t kMostKeys = 512;
-    const int64_t blocks = p.batch * p.heads * divided(p.queries, kMostRows);
-    if (p.keys > kMostKeys || blocks > 3 * multiprocessors()) return {};
-    const int64_t steps = divided(p.keys, Choice::kKeys);
-    for (int64_t rounds = 1; rounds <= 4 && choices.size() < kMostChoices; ++rounds) {
-      const int64_t warps = divided(steps, rounds);
-      Choice choice{p.type, flashWidth(p.width), kMostRows, 1, static_cast<int>(warps), p.softcap != 0};
-      if (warps > choice.mostWarps()) continue;
-      choice.warps = choice.warpsFor(kMostRows);
-      choices.push_back(choice);
-    }
-    return choices;
-  }
   for (int blocks = 1; blocks <= (computeCapability() >= 90 ? kMostBlocks : 1); blocks *= 2) {
     Choice choice{p.type, flashWidth(p.width), p.queries > 8 ? kMostRows : 8, blocks, 1, p.softcap != 0};
     const int64_t steps = divided(divided(p.keys, Choice::kKeys), blocks);

@@ -1,8 +1,8 @@
-// Attention of few queries, or of few blocks of them: for ROWS (8 or 16) rows of a head, its keys and values are read
-// once, which is what takes time. A warp takes 16 keys at a time from memory to registers as operands of tensor cores,
-// without shared memory in between; warps, and blocks of a cluster (of sm_90 and later), share the keys of a head and
-// join their sums: each block finishes its part of the columns. X: f16 or bf16; WIDTH: columns of a head, rounded up to
-// a multiple of 16; CAPPED: 1 where scores have a soft cap.
+// Attention of few queries: for ROWS (8 or 16) rows of a head, its keys and values are read once, which is what takes
+// time. A warp takes 16 keys at a time from memory to registers as operands of tensor cores, without shared memory in
+// between; warps, and blocks of a cluster (of sm_90 and later), share the keys of a head and join their sums: each
+// block finishes its part of the columns. X: f16 or bf16; WIDTH: columns of a head, rounded up to a multiple of 16;
+// CAPPED: 1 where scores have a soft cap.
 #include "attention_heads.cuh"
 #include "attention_mask.cuh"
 #include "bulk_copies.cuh"
@@ -204,8 +204,7 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kThreads), tenon_row_attention, RowAttenti
     }
   }
   Result result;
-  const int seen = p.causal != 0 ? min(firstRow + kRows, p.keys) : p.keys;  // by one of the rows
-  const int end = min((block + 1) * p.keysOfBlock, seen);
+  const int end = min((block + 1) * p.keysOfBlock, p.keys);
   for (int key = block * p.keysOfBlock + 16 * at.warp; key < end; key += 16 * at.warps) {
     Words k[2][kDeep], v[kWide][4];
 #pragma unroll

@@ -9,9 +9,7 @@ namespace {
 using compile::no;
 using compile::Problem;
 
-constexpr int kFewRank = 22;   // ahead of the other forms, which are for many rows
-constexpr int kManyRank = 45;  // behind them
-constexpr int64_t kFewRows = 16;
+constexpr int kRank = 22;  // ahead of the other forms, which are for many rows
 
 class RowAttentionTactic final : public AttentionFormsTactic<RowAttentionChoice> {
  public:
@@ -26,9 +24,7 @@ class RowAttentionTactic final : public AttentionFormsTactic<RowAttentionChoice>
   std::vector<RowAttentionChoice> choices(const Problem& problem) const override {
     return rowAttentionChoices(problemOf(problem));
   }
-  int firstRank(const Problem& problem) const override {
-    return problemOf(problem).queries <= kFewRows ? kFewRank : kManyRank;
-  }
+  int firstRank(const Problem&) const override { return kRank; }
 };
 
 }  // namespace

@@ -148,24 +148,18 @@ std::string streamRefusal(const dnn::AttentionProblem& p) {
 std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p, bool maskMayGrow) {
   // Of which a group of group_attention.cu keeps all scores: more are shared by groups, which need as much memory as
   // two blocks have.
-  constexpr int kFewKeys = 208;
+  constexpr int64_t kFewKeys = 208;
   std::vector<StreamChoice> choices;
   const bool hasGroups = p.width == 64 && !p.causal && p.keys <= kFewKeys;
-  if (p.queries <= 32 || p.keys < 64 || (hasGroups && p.batch * p.heads < multiprocessors())) return choices;
+  if (p.queries <= 32 || p.keys < 64 || hasGroups) return choices;
   const auto mask = !p.hasMask                       ? StreamMask::kNone
                     : p.mask[2] == 1 && !maskMayGrow ? StreamMask::kOfKeys
                                                      : StreamMask::kOfRows;
   const auto blocks = [&](int groups) { return p.batch * p.heads * ((p.queries + 64 * groups - 1) / (64 * groups)); };
-  const auto add = [&](int groups, bool turns, int keys = 128) {
-    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, keys, 2, turns, mask}, p.keys);
+  const auto add = [&](int groups, bool turns) {
+    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, 128, 2, turns, mask}, p.keys);
     if (choice.keys >= 32) choices.push_back(choice);
   };
-  if (hasGroups) {  // all keys are one stage; with as good as no rows behind the end
-    constexpr int64_t kMostLeft = 8;
-    const int64_t rows = divided(p.queries, 128) * 128;
-    if ((rows - p.queries) * kMostLeft <= rows) add(2, true, kFewKeys);
-    return choices;
-  }
   // Groups that do not take turns were slower in every case.
   const bool few = blocks(2) < multiprocessors();
   if (few) add(1, false);

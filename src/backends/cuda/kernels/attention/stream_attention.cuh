@@ -279,7 +279,12 @@ __device__ __forceinline__ void becomeConsumer() {
 KERNEL_WITHOUT_WAIT(__launch_bounds__(kConsumers + 128, 1), tenon_stream_attention, StreamParameters) {
   DYNAMIC_SHARED(data, kSharedBytes);
   const Memory memory(data);
-  if (threadIdx.x == kConsumers) openBarriers(memory.barriers);
+  if (threadIdx.x == kConsumers) {
+    openBarriers(memory.barriers);
+    fetchMap(p.qMap);
+    fetchMap(p.kMap);
+    fetchMap(p.vMap);
+  }
   __syncthreads();
   afterPredecessor();
   if (threadIdx.x >= kConsumers) {
