@@ -208,7 +208,7 @@ TEST_F(OnGpu, AttentionByStagesOfKeysInEveryForm) {
   EXPECT_LE(errorOfForm("f16,128,3x64x2,1,0", 128, false, false), 2e-3);
   EXPECT_LE(errorOfForm("f16,80,3x32x3,0,1", 72, true, false), 2e-3);
   // Masks that are one for all rows, keys that fill no last stage.
-  for (const char* form : {"f16,48,2x128x2,1,1", "f16,48,1x64x3,0,1", "f16,48,3x48x2,1,1"})
+  for (const char* form : {"f16,48,2x128x2,1,1", "f16,48,2x128x2,1,2", "f16,48,1x64x3,0,2", "f16,48,3x48x2,1,2"})
     EXPECT_LE(errorOfForm(form, 40, true, false, "cuda.stream_attention", 200, false), 2e-3) << form;
   EXPECT_LE(errorOfForm("f16,256,2x16x2,1,0", 256, false, false), 2e-3);
 }

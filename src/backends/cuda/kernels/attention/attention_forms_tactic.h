@@ -27,7 +27,8 @@ class AttentionFormsTactic : public compile::Tactic {
     return result;
   }
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
-    return {"cuda", std::string(name().substr(name().find('.') + 1)), 1, problem.op.text(), candidate.variant, -1};
+    return {"cuda", std::string(name().substr(name().find('.') + 1)), version(), problem.op.text(), candidate.variant,
+            -1};
   }
   std::vector<std::byte> nativeCode(const compile::Problem&, const compile::Candidate& candidate,
                                     const plan::KernelRecord&) const override {

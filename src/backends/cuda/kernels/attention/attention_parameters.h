@@ -73,8 +73,10 @@ constexpr int kRowAttentionMostShared = 96 << 10;
 
 // Warpgroups that walk along stages of keys (stream_attention.cuh).
 struct StreamParameters : FlashParameters {
+  uint32_t allTiles = 0;     // of all heads; blocks take one after another
   TileMap qMap, kMap, vMap;  // boxes of 64 columns and a group's or a stage's rows of [batch][heads][rows][columns]
 };
 constexpr int kStreamHeadBytes = 1024;  // of shared memory, with the barriers
+constexpr int kStreamMaskPad = 4;       // floats behind the mask of a stage
 
 }  // namespace tenon::backends::cuda

@@ -20,7 +20,7 @@ constexpr size_t kMostSharedBytes = 227 << 10;
 
 // Registers of a thread: values, scores and weights, and what stands beside them.
 int registersOf(const StreamChoice& choice) {
-  return choice.width / 2 + choice.keys / 2 + choice.keys / 4 + (choice.mask ? 44 : 30);
+  return choice.width / 2 + choice.keys / 2 + choice.keys / 4 + (choice.mask == StreamMask::kOfRows ? 44 : 30);
 }
 int registersFor(int groups) { return groups == 3 ? 160 : 240; }  // as the kernel divides them
 
@@ -28,11 +28,15 @@ bool fits(const StreamChoice& choice) {
   return registersOf(choice) <= registersFor(choice.groups) && choice.sharedBytes() <= kMostSharedBytes;
 }
 
-// The choice with as many keys in a stage as a thread's registers hold, and as many stages as find room.
-StreamChoice withMostKeys(StreamChoice choice) {
+int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The choice with as many keys in a stage as a thread's registers hold, or as few as make no more stages of all keys,
+// and as many stages as find room.
+StreamChoice withMostKeys(StreamChoice choice, int64_t keys) {
   choice.stages = 2;
-  for (choice.keys = 128; choice.keys > 16 && !fits(choice);) choice.keys -= 16;
-  constexpr size_t kRoom = 200 << 10;
+  while (choice.keys > 16 && !fits(choice)) choice.keys -= 16;
+  choice.keys = static_cast<int>(divided(divided(keys, divided(keys, choice.keys)), 16) * 16);
+  constexpr size_t kRoom = 212 << 10;
   while (choice.stages < kMostStages) {
     auto more = choice;
     ++more.stages;
@@ -71,11 +75,14 @@ std::string productText(int columns, DataType type, bool leftInRegisters, bool r
 
 size_t StreamChoice::sharedBytes() const {
   const int panels = (width + 63) / 64;
-  return static_cast<size_t>(kStreamHeadBytes + kPanelBytes * panels * (rows() + 2 * stages * keys));
+  const int masks = mask == StreamMask::kOfKeys ? stages * (keys + kStreamMaskPad) * 4 : 0;
+  return static_cast<size_t>(kStreamHeadBytes + kPanelBytes * panels * (tilesHeld() * rows() + 2 * stages * keys) +
+                             masks);
 }
 
 std::string StreamChoice::text() const {
-  return fmt::format("{},{},{}x{}x{},{},{}", name(type), width, groups, keys, stages, turns ? 1 : 0, mask ? 1 : 0);
+  return fmt::format("{},{},{}x{}x{},{},{}", name(type), width, groups, keys, stages, turns ? 1 : 0,
+                     static_cast<int>(mask));
 }
 
 StreamChoice StreamChoice::parse(std::string_view text) {
@@ -96,7 +103,7 @@ StreamChoice StreamChoice::parse(std::string_view text) {
   choice.keys = number(16, kMostStageKeys, "x");
   choice.stages = number(1, kMostStages, ",");
   choice.turns = number(0, 1, ",") == 1;
-  choice.mask = number(0, 1, nullptr) == 1;
+  choice.mask = static_cast<StreamMask>(number(0, 2, nullptr));
   const bool known = in.atEnd() && choice.width % 16 == 0 && choice.keys % 16 == 0 && fits(choice);
   if (!known) in.fail("no variant of the kernel has these parameters");
   return choice;
@@ -114,7 +121,7 @@ Code StreamChoice::code() const {
           productText(last, type, true, true, "1") + "}\n#endif\n";
   return {"",
           {define("WIDTH", width), define("ROW_GROUPS", groups), define("KEYS", keys), define("STAGES", stages),
-           define("MASK", mask ? 1 : 0), define("TURNS", turns ? 1 : 0)},
+           define("TILES", tilesHeld()), define("MASK", static_cast<int>(mask)), define("TURNS", turns ? 1 : 0)},
           text + "#include \"stream_attention.cuh\"\n"};
 }
 
@@ -123,7 +130,8 @@ std::string StreamChoice::refusal(const dnn::AttentionProblem& p) const {
   if (p.type != type) return fmt::format("values of {}; the kernel was compiled for {}", name(p.type), name(type));
   if (flashWidth(p.width) != width)
     return fmt::format("heads of {} columns; the kernel was compiled for {}", p.width, width);
-  if (p.hasMask != mask) return mask ? "there is no mask" : "there is a mask";
+  if (p.hasMask != (mask != StreamMask::kNone)) return p.hasMask ? "there is a mask" : "there is no mask";
+  if (mask == StreamMask::kOfKeys && p.mask[2] != 1) return "rows have masks of their own";
   return {};
 }
 
@@ -137,23 +145,27 @@ std::string streamRefusal(const dnn::AttentionProblem& p) {
   return flashRefusal(p);
 }
 
-std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p) {
+std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p, bool maskMayGrow) {
   // Of which a group of group_attention.cu keeps all scores: more are shared by groups, which need as much memory as
   // two blocks have.
   constexpr int64_t kFewKeys = 208;
   std::vector<StreamChoice> choices;
   const bool hasGroups = p.width == 64 && !p.causal && p.keys <= kFewKeys;
   if (p.queries <= 32 || p.keys < 64 || hasGroups) return choices;
+  const auto mask = !p.hasMask                       ? StreamMask::kNone
+                    : p.mask[2] == 1 && !maskMayGrow ? StreamMask::kOfKeys
+                                                     : StreamMask::kOfRows;
   const auto blocks = [&](int groups) { return p.batch * p.heads * ((p.queries + 64 * groups - 1) / (64 * groups)); };
   const auto add = [&](int groups, bool turns) {
-    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, 128, 2, turns, p.hasMask});
+    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, 128, 2, turns, mask}, p.keys);
     if (choice.keys >= 32) choices.push_back(choice);
   };
+  // Groups that do not take turns were slower in every case.
   const bool few = blocks(2) < multiprocessors();
   if (few) add(1, false);
+  if (!few && p.width <= 64) add(3, true);
   add(2, true);
-  if (!few && p.width <= 128) add(3, true);
-  if (!few) add(2, false);
+  if (!few && p.width > 64 && p.width <= 128) add(3, true);
   return choices;
 }
 

@@ -10,6 +10,9 @@
 
 namespace tenon::backends::cuda {
 
+// Masks that a kernel is made for: none, any, one that all rows of queries share.
+enum class StreamMask : uint8_t { kNone, kOfRows, kOfKeys };
+
 // What the kernel is made from, as records write it: "f16,128,2x128x3,1,0".
 struct StreamChoice {
   DataType type = DataType::kF16;
@@ -18,10 +21,11 @@ struct StreamChoice {
   int keys = 128;      // of a stage
   int stages = 2;      // in shared memory
   bool turns = false;  // groups begin their products one after another
-  bool mask = false;
+  StreamMask mask = StreamMask::kNone;
 
   int rows() const { return 64 * groups; }
   int threads() const { return 128 * (groups + 1); }
+  int tilesHeld() const { return width <= 128 ? 2 : 1; }  // of queries, in shared memory
   size_t sharedBytes() const;
   std::string text() const;
   static StreamChoice parse(std::string_view text);  // UserError when the text is wrong
@@ -33,8 +37,9 @@ struct StreamChoice {
 // Why no such kernel computes the problem, or empty.
 std::string streamRefusal(const dnn::AttentionProblem& problem);
 
-// Kernels worth measuring for a problem that is not refused, the one that should be fastest first.
-std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& problem);
+// Kernels worth measuring for a problem that is not refused, the one that should be fastest first. `maskMayGrow`: a
+// mask that is the same for all rows may become another one at run time.
+std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& problem, bool maskMayGrow = false);
 
 // Why this machine has no such kernels, or empty.
 std::string streamMissing();

@@ -1,6 +1,8 @@
 // Attention of any number of keys by warpgroups: parameters, tensor maps and launch.
+#include <algorithm>
 #include <cstring>
 
+#include "backends/cuda/driver/chip.h"
 #include "backends/cuda/driver/cuda_device.h"
 #include "backends/cuda/kernels/attention/attention_parameters.h"
 #include "backends/cuda/kernels/attention/flash_operands.h"
@@ -46,7 +48,10 @@ class StreamInstance final : public runtime::KernelInstance {
     setFlash(parameters_, p, kernel_.op);
     parameters_.tiles = dividerBy(tiles);
     pairs_ = p.hasMask && maskIsInPairs(p);
-    blocks_ = static_cast<unsigned>(p.batch * p.heads * tiles);
+    parameters_.allTiles = static_cast<uint32_t>(p.batch * p.heads * tiles);
+    // Rows that see few keys take less time: whichever block is ready goes on with the next ones.
+    blocks_ =
+        p.causal ? parameters_.allTiles : std::min(parameters_.allTiles, static_cast<uint32_t>(multiprocessors()));
     for (auto& address : mapped_) address = nullptr;
     return 0;
   }
@@ -105,7 +110,7 @@ std::unique_ptr<runtime::KernelInstance> StreamKernel::instantiate() const {
 }  // namespace
 
 KernelRow kernelRow_stream_attention() {
-  return {"stream_attention", 1,
+  return {"stream_attention", 2,
           [](const runtime::KernelLoad& load) -> std::unique_ptr<runtime::Kernel> {
             return std::make_unique<StreamKernel>(load);
           },

@@ -17,6 +17,7 @@ constexpr int64_t kManyKeys = 512;
 class StreamAttentionTactic final : public AttentionFormsTactic<StreamChoice> {
  public:
   std::string_view name() const override { return "cuda.stream_attention"; }
+  int version() const override { return 2; }
   compile::Support supports(const Problem& problem) const override {
     if (problem.op.as<ops::Attention>() == nullptr) return no("it computes attention");
     if (const auto missing = streamMissing(); !missing.empty()) return no("{}", missing);
@@ -26,9 +27,20 @@ class StreamAttentionTactic final : public AttentionFormsTactic<StreamChoice> {
   }
 
  protected:
-  std::vector<StreamChoice> choices(const Problem& problem) const override { return streamChoices(problemOf(problem)); }
+  std::vector<StreamChoice> choices(const Problem& problem) const override {
+    return streamChoices(problemOf(problem), maskMayGrow(problem));
+  }
   int firstRank(const Problem& problem) const override {
     return problemOf(problem).keys >= kManyKeys ? kManyRank : kFewRank;
+  }
+
+ private:
+  // Whether the mask's axis of queries is open.
+  static bool maskMayGrow(const Problem& problem) {
+    const auto& op = *problem.op.as<ops::Attention>();
+    if (!op.hasMask) return false;
+    const auto& mask = problem.inputs[op.maskInput()];
+    return mask.dims.rank > 1 && (mask.openAxes >> (mask.dims.rank - 2) & 1) != 0;
   }
 };
 
