@@ -3,13 +3,13 @@
 """Models of one operator each: Tenon's trtexec beside ONNX Runtime on the CPU, with the same inputs and threads, in turns.
 
     operator_speed.py [--threads N] [--shape A B C] [--types T,T] [--only TEXT,TEXT] [--seconds S] [--rounds N]
-                      [--trtexec FILE] [--folder FOLDER] [--want RATIO] [--json FILE] [--list] [--apart] [--wide] [--odd] [--products] [--rare]
+                      [--trtexec FILE] [--folder FOLDER] [--want RATIO] [--json FILE] [--list] [--apart] [--wide] [--odd] [--products] [--layers] [--rare]
 
 Needs the Python packages numpy, onnx and onnxruntime. --shape is that of elementwise operators, reductions and movement;
 what has a shape of its own (convolutions, pooling, products) keeps it. --types leaves only cases with an input of one of
 these types. --apart takes other operators, types and shapes than the table's, --wide sizes from 1 to 10^7 elements, ranks
 from 1 to 6 and newer operators, with shapes of their own, --odd short rows, few columns and rare types, --products more products, convolutions, recurrences and attention,
---rare halves, bytes and truth values of one, two and five axes. A ratio is ONNX Runtime's least time over Tenon's (above 1,
+--layers those of layers of networks, chains of several operators among them, --rare halves, bytes and truth values of one, two and five axes. A ratio is ONNX Runtime's least time over Tenon's (above 1,
 Tenon is faster): the least, because other work on the machine only adds. The status is 1 where a ratio is below --want
 or Tenon refuses a model that the peer runs."""
 import argparse
@@ -27,6 +27,7 @@ import onnx
 
 import operator_cases
 import operator_cases_apart
+import operator_cases_layers
 import operator_cases_odd
 import operator_cases_products
 import operator_cases_rare
@@ -124,13 +125,14 @@ def main():
     parser.add_argument("--wide", action="store_true", help="the cases of operator_cases_wide.py")
     parser.add_argument("--odd", action="store_true", help="the cases of operator_cases_odd.py")
     parser.add_argument("--products", action="store_true", help="the cases of operator_cases_products.py")
+    parser.add_argument("--layers", action="store_true", help="the cases of operator_cases_layers.py")
     parser.add_argument("--rare", action="store_true", help="the cases of operator_cases_rare.py")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     wanted = [text for text in args.only.split(",") if text]
     types = {text for text in args.types.split(",") if text}
     rows = []
-    lists = {"odd": operator_cases_odd, "products": operator_cases_products, "rare": operator_cases_rare, "wide": operator_cases_wide, "apart": operator_cases_apart}
+    lists = {"odd": operator_cases_odd, "products": operator_cases_products, "layers": operator_cases_layers, "rare": operator_cases_rare, "wide": operator_cases_wide, "apart": operator_cases_apart}
     cases = next((module for name, module in lists.items() if getattr(args, name)), operator_cases)
     for name, make in cases.cases(tuple(args.shape)).items():
         if wanted and not any(text == "=" + name or text in name for text in wanted):

@@ -90,8 +90,10 @@ bool isZero(const Term& term) {
   return std::all_of(numbers.begin(), numbers.end(), [](int64_t number) { return number == 0; });
 }
 
+bool isByte(const Term& x) { return x.type() == DataType::kINT8 || x.type() == DataType::kUINT8; }
+
 SignedBytes signedBytes(const Term& x, const std::optional<Term>& zero) {
-  if (x.type() != DataType::kINT8 && x.type() != DataType::kUINT8) {
+  if (!isByte(x)) {
     fail(FaultKind::kUnsupportedType,
          fmt::format("an operand of an integer product has type {}; expected INT8 or UINT8", typeName(x.type())));
   }
@@ -116,21 +118,23 @@ struct Requantization {
   std::vector<Term> operands;
 };
 
+bool isOne(const std::optional<Term>& zero) { return !zero || zero->rank() == 0; }
+
+Term zeroOf(const Term& bytes, const std::optional<Term>& zero) {
+  NetworkWriter& writer = bytes.writer();
+  return zero ? zero->cast(bytes.type()) : Term(writer, writer.scalar(bytes.type(), 0));
+}
+
 // Rows of a by a constant matrix, as a convolution whose pixels are the rows; nothing where it is none.
 std::optional<Term> productOfPixels(const Term& a, const std::optional<Term>& zeroA, const Term& b,
                                     const std::optional<Term>& zeroB, const Requantization& result) {
-  const auto isOne = [](const std::optional<Term>& zero) { return !zero || zero->rank() == 0; };
   const bool isColumns = zeroB && zeroB->rank() == 1 && zeroB->isConstant();
   if (a.isConstant() || a.rank() < 2 || !b.isConstant() || b.rank() != 2 || !isOne(zeroA)) return std::nullopt;
   if (b.dim(0).is(0) || b.dim(1).is(0)) return std::nullopt;
   if (!isColumns && !(isOne(zeroB) && (!zeroB || zeroB->isConstant()))) return std::nullopt;
-  NetworkWriter& writer = a.writer();
-  const auto zeroOf = [&](const Term& bytes, const std::optional<Term>& zero) {
-    return zero ? zero->cast(bytes.type()) : Term(writer, writer.scalar(bytes.type(), 0));
-  };
   const auto last = static_cast<size_t>(a.rank() - 1);
   ParsedExtents dims = a.dims();
-  const ParsedExtents pixels{writer.product(dims, 0, last), b.dim(0), ParsedExtent::of(1)};
+  const ParsedExtents pixels{a.writer().product(dims, 0, last), b.dim(0), ParsedExtent::of(1)};
   std::vector<Term> operands{last == 1 ? a.unsqueeze({2}) : a.reshape(pixels), b.swapLast().unsqueeze({2}),
                              zeroOf(a, zeroA), zeroOf(b, zeroB)};
   operands.insert(operands.end(), result.operands.begin(), result.operands.end());
@@ -145,6 +149,10 @@ std::optional<Term> productOfPixels(const Term& a, const std::optional<Term>& ze
 Term integerProduct(const Term& a, const std::optional<Term>& zeroA, const Term& b, const std::optional<Term>& zeroB) {
   if (auto product = productOfPixels(a, zeroA, b, zeroB, {})) {
     return *product;
+  }
+  const bool isPacked = b.isConstant() && b.rank() == 2;  // once for all, as signed bytes
+  if (!isPacked && isByte(a) && isByte(b) && isOne(zeroA) && (isOne(zeroB) || zeroB->rank() == 1)) {
+    return addOperator("byte_matmul{}", {a, b, zeroOf(a, zeroA), zeroOf(b, zeroB)});
   }
   const SignedBytes left = signedBytes(a, zeroA);
   const SignedBytes right = signedBytes(b, zeroB);

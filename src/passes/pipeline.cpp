@@ -46,12 +46,14 @@ constexpr Pass kPipeline[] = {
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers
     {PASS(widen_halves), When::kAlways, On::kCpu},           // before others join what they would round
     {PASS(widen_byte_windows), When::kAlways, On::kGpu},     // likewise
-    {PASS(widen_bytes), When::kAlways, On::kGpu},            // likewise, of what that makes products of
+    {PASS(sign_bytes), When::kAlways, On::kGpu},             // likewise
+    {PASS(widen_bytes), When::kAlways, On::kGpu},            // likewise, of what these make products of
     {PASS(inline_scalars), When::kAlways, On::kAll},         // expressions show their numbers to the equations ...
     {PASS(rewrite), When::kAlways, On::kAll},                // ... of rules/: canonical forms for what follows
     {PASS(merge_constants), When::kAlways, On::kAll},        // while sums are single nodes
     {PASS(find_normalizations), When::kAlways, On::kAll},    // while their parts are single nodes
     {PASS(find_log_softmax), When::kAlways, On::kCpu},       // likewise; GPUs compute the steps
+    {PASS(find_rotation), When::kAlways, On::kCpu},          // likewise
     {PASS(find_attention), When::kAlways, On::kAll},         // before its transposes move into the products
     {PASS(group_queries), When::kAlways, On::kAll},          // while what repeats keys is as it is written
     {PASS(attention_heads), When::kAlways, On::kAll},        // and with what splits heads as it is written

@@ -211,5 +211,51 @@ TEST(ByteProduct, ConstantMatrices) {
   }
 }
 
+void expectCentered(const Dims& a, const Dims& b, const Dims& y, bool perColumn = false) {
+  for (const DataType left : {DataType::kU8, DataType::kI8}) {
+    for (const DataType right : {DataType::kU8, DataType::kI8}) {
+      for (const bool isConstant : {false, true}) {  // zero points that take nothing away
+        const auto none = [](DataType type) { return type == DataType::kU8 ? "128" : "0"; };
+        const std::string zeros = isConstant ? fmt::format("  const %c : {}[] = {{{}}}\n  const %d : {}[] = {{{}}}\n",
+                                                           name(left), none(left), name(right), none(right))
+                                             : "";
+        auto inputs = listOf(variedTensor(left, a, 1), variedTensor(right, b, 2));
+        if (!isConstant) {
+          inputs.push_back(variedTensor(left, {1}, 3));
+          inputs.push_back(variedTensor(right, {perColumn ? b[b.rank - 1] : 1}, 4));
+        }
+        expectKernelMatches(zeros + fmt::format("  %y : i32{} = byte_matmul(%a, %b, %c, %d) \"n\"\n", shapeText(y)),
+                            inputs, "byte_matmul", "cpu.byte_matmul", 0);
+      }
+    }
+  }
+}
+
+TEST(ByteProduct, ZeroPoints) {
+  for (const int64_t rows : {1, 2, 5, 9, 33}) {
+    for (const int64_t depth : {1, 4, 67, 128}) {
+      for (const int64_t columns : {1, 2, 5, 16, 33, 64, 131})
+        expectCentered({rows, depth}, {depth, columns}, {rows, columns}, columns != 16);
+    }
+  }
+  expectCentered({3, 1031}, {1031, 300}, {3, 300});
+  expectCentered({70, 1031}, {1031, 3}, {70, 3});
+}
+
+TEST(ByteProduct, ZeroPointsOfBatches) {
+  expectCentered({3, 5, 70}, {3, 70, 33}, {3, 5, 33}, true);
+  expectCentered({2, 3, 20, 31}, {2, 1, 31, 17}, {2, 3, 20, 17});
+  expectCentered({6, 9}, {3, 9, 5}, {3, 6, 5}, true);
+  expectCentered({4, 9, 6}, {6, 5}, {4, 9, 5});
+  expectCentered({4, 1, 64}, {4, 64, 70}, {4, 1, 70});
+  expectCentered({5, 70, 64}, {5, 64, 1}, {5, 70, 1});
+}
+
+TEST(ByteProduct, ZeroPointsWithoutElements) {
+  expectCentered({0, 4}, {4, 5}, {0, 5}, true);
+  expectCentered({3, 0}, {0, 5}, {3, 5}, true);
+  expectCentered({3, 4}, {4, 0}, {3, 0});
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -106,7 +106,7 @@ TEST(Code, EveryOperatorHasAKernel) {
       const bool isOfIntegers = reduction != nullptr && !isFloating(problem.outputs[0].dtype);
       const bool areSiblings = problem.op.name() == "composite" && !ops::siblingReductions(problem.op).empty();
       const bool isOfCpu = areSiblings || (recurrent != nullptr && recurrent->takesInput) || isOfIntegers ||
-                           problem.op.name() == "byte_convolution";
+                           problem.op.name() == "byte_convolution" || problem.op.name() == "byte_matmul";
       EXPECT_NE(found, isNarrow || isOfCpu) << c.text() << refusals;
     }
   }

@@ -221,6 +221,48 @@ TEST(Integers, ProductsOfEitherSign) {
   }
 }
 
+// Two computed operands of either sign, whose zero points are computed, too, or left out.
+TEST(Integers, ProductsOfComputedBytes) {
+  const int64_t batch = 2, rows = 5, inner = 37, columns = 6;
+  std::mt19937 random(6);
+  for (const bool signedA : {false, true}) {
+    for (const bool signedB : {false, true}) {
+      const auto draw = [&](bool isSigned, int64_t count) {
+        std::uniform_int_distribution<int> bytes(isSigned ? -128 : 0, isSigned ? 127 : 255);
+        Reals values(static_cast<size_t>(count));
+        for (float& value : values) value = static_cast<float>(bytes(random));
+        return values;
+      };
+      const Reals a = draw(signedA, batch * rows * inner), b = draw(signedB, batch * inner * columns);
+      const Reals za = draw(signedA, 1), zb = draw(signedB, columns);
+      ModelMaker maker(17);
+      castInput(maker, "a", {batch, rows, inner}, signedA ? 3 : 2);
+      castInput(maker, "b", {batch, inner, columns}, signedB ? 3 : 2);
+      castInput(maker, "za", {1}, signedA ? 3 : 2);
+      castInput(maker, "zb", {columns}, signedB ? 3 : 2);
+      maker.node("MatMulInteger", {"a", "b", "za", "zb"}, {"y"});
+      maker.node("MatMulInteger", {"a", "b"}, {"z"});
+      maker.output("y", {}, kInt32);
+      maker.output("z", {}, kInt32);
+      const auto outputs = runModel<int32_t>(maker, {a, b, za, zb});
+      for (int64_t i = 0; i < batch * rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          double with = 0, without = 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            const double x = a[static_cast<size_t>(i * inner + k)];
+            const double w = b[static_cast<size_t>((i / rows * inner + k) * columns + j)];
+            without += x * w;
+            with += (x - za[0]) * (w - zb[static_cast<size_t>(j)]);
+          }
+          const auto at = static_cast<size_t>(i * columns + j);
+          EXPECT_EQ(outputs.at(0)[at], with) << signedA << signedB << " " << i << "," << j;
+          EXPECT_EQ(outputs.at(1)[at], without) << signedA << signedB << " " << i << "," << j;
+        }
+      }
+    }
+  }
+}
+
 // One scale and zero point for the tensor, and one for each slice of an axis.
 TEST(Quantization, UnsignedBytes) {
   for (const bool perAxis : {false, true}) {

@@ -1,4 +1,4 @@
-// The pass that computes products of bytes in f32 on GPUs.
+// The passes that compute products of bytes in f32 on GPUs.
 #include <gtest/gtest.h>
 
 #include "check_pass.h"
@@ -43,6 +43,38 @@ TEST(WidenBytes, OthersStay) {
     auto graph = graph::parse("graph \"g\" {\n" + text + "}\n");
     EXPECT_EQ(runPass("widen_bytes", graph, onGpu()), 0) << graph::text(graph);
   }
+}
+
+// Products of bytes of either sign, whose zero points are given or numbers.
+std::string centered(const std::string& a, const std::string& b, const std::string& zeros) {
+  const std::string ends = zeros.empty() ? "input %za : " + a + "[]\ninput %zb : " + b + "[1]\n" : zeros;
+  return "input %x : " + a + "[3,5,7]\ninput %w : " + b + "[7,4]\n" + ends +
+         "%y : i32[3,5,4] = byte_matmul(%x, %w, %za, %zb) \"m\"\noutput %y\n";
+}
+
+TEST(SignBytes, ZeroPoints) {
+  for (const std::string a : {"u8", "i8"}) {
+    for (const std::string b : {"u8", "i8"}) {
+      auto graph = graph::parse("graph \"g\" {\n" + centered(a, b, "") + "}\n");
+      const auto before = graph;
+      ASSERT_EQ(runPass("sign_bytes", graph, onGpu()), 1);
+      int reductions = 0;
+      for (const auto id : graph.order()) reductions += graph.node(id).op.name() == "reduce" ? 1 : 0;
+      EXPECT_EQ(reductions, 2) << graph::text(graph);
+      for (uint64_t seed = 1; seed < 4; ++seed) {
+        const auto inputs = randomInputs(before, 2, seed);
+        const auto expected = graph::evaluate(before, test::views(inputs));
+        const auto got = graph::evaluate(graph, test::views(inputs));
+        EXPECT_EQ(test::relativeError(got.at(0).view(), expected.at(0).view()), 0) << a << b;
+      }
+    }
+  }
+}
+
+TEST(SignBytes, NothingToTakeAway) {
+  expectPass("sign_bytes", centered("i8", "i8", "const %za : i8[] = {0}\nconst %zb : i8[] = {0}\n"), "matmul", onGpu());
+  expectPass("sign_bytes", centered("u8", "u8", "const %za : u8[] = {128}\nconst %zb : u8[1] = {128}\n"),
+             "pointwise pointwise matmul", onGpu());
 }
 
 }  // namespace

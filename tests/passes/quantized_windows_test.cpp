@@ -105,6 +105,30 @@ const %w : i8[{0}] = random(5)
   }
 }
 
+// Of two computed matrices, quantized themselves; with real results they stay, which attention may want.
+TEST(QuantizedWindows, ProductsOfTwo) {
+  const std::string head = R"g(input %x : u8[2,6,5]
+input %w : i8[2,5,7]
+const %xs : f32[] = {0.037}
+const %xz : u8[] = {113}
+const %ws : f32[1] = {0.013}
+const %ys : f32[1] = {0.0213}
+const %yz : u8[1] = {11}
+const %si : i8[1] = {-7}
+%dx : f32[2,6,5] = dequantize(%x, %xs, %xz) "dx"
+%dw : f32[2,5,7] = dequantize(%w, %ws) "dw"
+%c : f32[2,6,7] = matmul(%dx, %dw) "c"
+)g";
+  EXPECT_EQ(afterWindows(head + "%y : u8[2,6,7] = quantize{type=u8}(%c, %ys, %yz) \"y\"\noutput %y"),
+            "byte_matmul pointwise");
+  EXPECT_EQ(afterWindows(head + "%y : i8[2,6,7] = quantize{type=i8}(%c, %ys, %si) \"y\"\noutput %y"),
+            "byte_matmul pointwise");
+  EXPECT_EQ(afterWindows(head + "%r : f32[2,6,7] = pointwise{expr=\"relu(x0)\"}(%c) \"r\"\n"
+                                "%y : u8[2,6,7] = quantize{type=u8}(%r, %ys, %yz) \"y\"\noutput %y"),
+            "byte_matmul pointwise");
+  EXPECT_EQ(afterWindows(head + "output %c"), "dequantize dequantize matmul");
+}
+
 TEST(QuantizedWindows, OthersStay) {
   // A scale for each channel of the image, and computed weights.
   EXPECT_EQ(afterWindows(R"g(input %x : i8[1,4,9]

@@ -60,7 +60,8 @@ ParsedValues importQLinearMatMul(OnnxNode& node) {
 
 const OperatorImporter kRows[] = {
     {"MatMulInteger", 10, kNewestOpset, importMatMulInteger,
-     "addPluginV3 of the operator byte_convolution, or of matmul, addReduce and addElementWise for zero points"},
+     "addPluginV3 of the operator byte_convolution or byte_matmul, or of matmul, addReduce and addElementWise for zero "
+     "points"},
     {"QLinearMatMul", 10, kNewestOpset, importQLinearMatMul, "as MatMulInteger, addElementWise, addCast"},
 };
 

@@ -1,9 +1,11 @@
 // quantize(relu(convolution(dequantize(x), dequantize(w)) + b)) => byte_convolution(x, w, b), and so products with a
 // matrix of weights: what a network of quantize and dequantize nodes means is computed in integers. Without a quantize
-// node behind it the result is real. Before weights are folded.
+// node behind it the result is real. Products of two computed matrices between quantize nodes => byte_matmul(x, y)
+// and what makes results of its sums. Before weights are folded.
 #include "passes/common/pass.h"
 
 #include "ops/op/byte_convolution.h"
+#include "ops/op/byte_matmul.h"
 #include "ops/op/convolution.h"
 #include "ops/op/dequantize.h"
 #include "ops/op/matmul.h"
@@ -186,7 +188,7 @@ class Rewriter {
 
   bool rewrite(NodeId id) {
     if (const auto* op = graph_.node(id).op.as<ops::Convolution>()) return convolution(id, *op);
-    if (const auto* op = graph_.node(id).op.as<ops::MatMul>()) return product(id, *op);
+    if (const auto* op = graph_.node(id).op.as<ops::MatMul>()) return product(id, *op) || productOfTwo(id, *op);
     return false;
   }
 
@@ -227,6 +229,44 @@ class Rewriter {
     const Followers followers(graph_, id, Extent(dims[0]), true, options_);
     window.bias = followers.bias();
     return put(followers, std::move(window), &pixels);
+  }
+
+  // Of two computed matrices, each with one scale.
+  bool productOfTwo(NodeId id, const ops::MatMul& op) {
+    const auto& node = graph_.node(id);
+    if (!op.epilogue.empty() || op.transposeA || op.transposeB) return false;
+    const auto a = sourceOf(graph_, node.inputs[0]), b = sourceOf(graph_, node.inputs[1]);
+    const auto isComputed = [&](const Source& source) {
+      return source && graph_.value(source.bytes).type.rank() >= 2 && constantOf(graph_, source.bytes) == nullptr;
+    };
+    constexpr int64_t kMostTerms = 32768;  // whose sum i32 holds
+    if (!isComputed(a) || !isComputed(b)) return false;
+    const Extent depth = graph_.value(a.bytes).type.shape.back();
+    if (!depth.isConstant() || depth.constant() > kMostTerms) return false;
+    const Followers followers(graph_, id, Extent(0), false, options_);
+    if (!followers.isQuantized()) return false;  // attention keeps real scores
+    const auto scale = scalarWork("div(x0,x1)", {scalarWork("mul(x0,x1)", {a.scale, b.scale}), followers.scale()});
+    const bool isSigned = followers.type() == DataType::kI8;
+    const auto finish =
+        fmt::format("cast.f32(x0);mul(t0,x1);round(t1);cast.f32(x2);add(t2,t3);max(t4,{});min(t5,{});cast.{}(t6)",
+                    followers.relu() ? "t3"
+                    : isSigned       ? "-128"
+                                     : "0",
+                    isSigned ? "127" : "255", isSigned ? "i8" : "u8");
+    const std::string name = graph_.node(followers.nodes().back()).name;
+    graph::Patch patch(graph_);
+    std::vector<ValueId> inputs{a.bytes, b.bytes, patch.addConstant(a.zero), patch.addConstant(b.zero)};
+    if (options_.computes && !options_.computes(ops::ByteMatMul{}, graph_.inputTypes(inputs))) {
+      patch.discard();
+      return false;
+    }
+    std::vector<ValueId> operands{patch.add(ops::ByteMatMul{}, name, std::move(inputs), followers.nodes()),
+                                  patch.addConstant(scale), patch.addConstant(followers.zero())};
+    const ValueId y =
+        patch.add(ops::Pointwise{ops::parseScalarExpr(finish)}, name, std::move(operands), followers.nodes());
+    patch.replace(followers.result(), y);
+    patch.commit();
+    return true;
   }
 
   bool readOperands(const graph::Node& node, int64_t filterAxis, Window& window) const {

@@ -11,16 +11,17 @@
 namespace tenon::backends::cpu {
 
 void multiplyRows(const UnpackedProduct& p) {
-  constexpr int64_t kColumns = 256;  // of a job
-  const int64_t chunks = (p.columns + kColumns - 1) / kColumns;
+  constexpr int64_t kMost = 4096, kLongRow = 8192;  // columns
+  const int64_t each = p.columns >= kLongRow ? kMost : kShortRow;  // of a job
+  const int64_t chunks = (p.columns + each - 1) / each;
   const auto matrices = static_cast<int64_t>(p.matrices.size());
   const auto multiply = rowTimesMatrix();
   runJobs(matrices * chunks, matrices * p.rows * p.columns * p.depth, [&](int64_t job) {
     const int64_t matrix = job / chunks;
     const auto& pair = p.matrices[static_cast<size_t>(matrix)];
-    const int64_t first = job % chunks * kColumns;
-    const int64_t count = std::min(kColumns, p.columns - first);
-    alignas(64) float results[kColumns];
+    const int64_t first = job % chunks * each;
+    const int64_t count = std::min(each, p.columns - first);
+    alignas(64) float results[kMost];
     for (int64_t row = 0; row < p.rows; ++row) {
       float* const to = p.isSum ? p.out + (matrix * p.rows + row) * p.columns + first : results;
       multiply(p.a + (pair.a * p.rows + row) * p.depth, p.b + pair.b * p.depth * p.columns + first, p.columns, p.depth,
@@ -28,7 +29,9 @@ void multiplyRows(const UnpackedProduct& p) {
       if (p.isSum) continue;
       const int64_t padded = (count + kMaxTileColumns - 1) / kMaxTileColumns * kMaxTileColumns;
       std::fill(results + count, results + padded, 0.f);
-      p.epilogue.finish(results, 1, padded, count, p.out, p.extras, matrix * p.rows + row, first, p.columns);
+      for (int64_t part = 0; part < count; part += kShortRow)
+        p.epilogue.finish(results + part, 1, std::min(kShortRow, padded - part), std::min(kShortRow, count - part),
+                          p.out, p.extras, matrix * p.rows + row, first + part, p.columns);
     }
   });
 }

@@ -24,7 +24,7 @@ constexpr int64_t kQuadBytes = kBytePanel * kByteQuad;  // of a panel
 
 // Sixteen columns that lie side by side, four rows at a time; how many rows were packed. `sums` are those of the
 // columns.
-int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int64_t columns,
+int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, int64_t columns, uint8_t flip,
                   int8_t* HWY_RESTRICT to, int32_t* HWY_RESTRICT sums) {
 #if HWY_TARGET == HWY_SCALAR
   return 0;
@@ -32,12 +32,13 @@ int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, 
   if (columns < kBytePanel) return 0;
   const hn::FixedTag<int8_t, kBytePanel> d;
   const hn::Repartition<int16_t, decltype(d)> pairs;
+  const auto changed = hn::Set(d, static_cast<int8_t>(flip));
   int64_t k = 0;
   for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
-    const auto a = hn::LoadU(d, from);
-    const auto b = hn::LoadU(d, from + step);
-    const auto c = hn::LoadU(d, from + 2 * step);
-    const auto e = hn::LoadU(d, from + 3 * step);
+    const auto a = hn::Xor(changed, hn::LoadU(d, from));
+    const auto b = hn::Xor(changed, hn::LoadU(d, from + step));
+    const auto c = hn::Xor(changed, hn::LoadU(d, from + 2 * step));
+    const auto e = hn::Xor(changed, hn::LoadU(d, from + 3 * step));
     const auto lowAb = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
     const auto highAb = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
     const auto lowCe = hn::BitCast(pairs, hn::InterleaveLower(d, c, e));
@@ -47,9 +48,9 @@ int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, 
     hn::StoreU(hn::InterleaveUpper(pairs, lowAb, lowCe), pairs, quads + 8);
     hn::StoreU(hn::InterleaveLower(pairs, highAb, highCe), pairs, quads + 16);
     hn::StoreU(hn::InterleaveUpper(pairs, highAb, highCe), pairs, quads + 24);
-    for (int64_t column = 0; column < kBytePanel; ++column) {
-      sums[column] += from[column] + from[column + step] + from[column + 2 * step] + from[column + 3 * step];
-    }
+    const auto value = [&](int64_t at) { return static_cast<int8_t>(static_cast<uint8_t>(from[at]) ^ flip); };
+    for (int64_t column = 0; column < kBytePanel; ++column)
+      sums[column] += value(column) + value(column + step) + value(column + 2 * step) + value(column + 3 * step);
   }
   return k;
 #endif
@@ -76,12 +77,13 @@ TENON_VNNI inline __m512i addQuads(__m512i sums, __m512i quads) {
 }
 
 // Four rows are the quarters of a vector: their parts of four columns come together, then the bytes of each column.
-TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step, int64_t columns, int8_t* to,
-                                 int32_t* sums) {
+TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step, int64_t columns, uint8_t flip,
+                                 int8_t* to, int32_t* sums) {
   const auto there = static_cast<__mmask16>((1U << columns) - 1);
   const __m512i parts = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i bytes = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   const auto row = [](const int8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+  const __m512i changed = _mm512_set1_epi8(static_cast<char>(flip));
   __m512i all = _mm512_loadu_si512(sums);
   int64_t k = 0;
   for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
@@ -89,7 +91,7 @@ TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step
     rows = _mm512_inserti32x4(rows, row(from + step), 1);
     rows = _mm512_inserti32x4(rows, row(from + 2 * step), 2);
     rows = _mm512_inserti32x4(rows, row(from + 3 * step), 3);
-    const __m512i all16 = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, rows), bytes);
+    const __m512i all16 = _mm512_xor_si512(_mm512_shuffle_epi8(_mm512_permutexvar_epi32(parts, rows), bytes), changed);
     const __m512i quads = _mm512_maskz_mov_epi32(there, all16);
     _mm512_storeu_si512(to, quads);
     all = addQuads(all, quads);
@@ -139,14 +141,20 @@ struct Panel {
   const int8_t* from;
   int64_t depthStep, columnStep, columns;
   int8_t* to;
+  uint8_t flip;
 };
 
 // Quads of columns that lie one after another.
 void copyQuads(const Panel& panel, int64_t quads) {
   constexpr int64_t kAll = kBytePanel * kByteQuad;
+  const uint32_t flip = panel.flip * 0x01010101U;
   for (int64_t c = 0; c < panel.columns; ++c) {
-    for (int64_t q = 0; q < quads; ++q)
-      std::memcpy(panel.to + q * kAll + c * kByteQuad, panel.from + c * panel.columnStep + q * kByteQuad, kByteQuad);
+    for (int64_t q = 0; q < quads; ++q) {
+      uint32_t quad;
+      std::memcpy(&quad, panel.from + c * panel.columnStep + q * kByteQuad, kByteQuad);
+      quad ^= flip;
+      std::memcpy(panel.to + q * kAll + c * kByteQuad, &quad, kByteQuad);
+    }
   }
   const auto rest = static_cast<size_t>((kBytePanel - panel.columns) * kByteQuad);
   for (int64_t q = 0; rest != 0 && q < quads; ++q)
@@ -159,28 +167,30 @@ int64_t wideRows(const Panel& panel, int64_t depth) {
   return bytes < kBytePanel ? 0 : (bytes - kBytePanel) / panel.depthStep + 1;
 }
 
-// From a whole quad on, then 128 times the sums.
-void packRest(const Panel& panel, int64_t depth, int64_t packed, int32_t* sums) {
+// From a whole quad on, then the sums times a factor.
+void packRest(const Panel& panel, int64_t depth, int64_t packed, int32_t factor, int32_t* sums) {
   int8_t* to = panel.to + packed * kBytePanel;
   for (int64_t k = packed; k < byteQuads(depth) * kByteQuad; k += kByteQuad) {
     for (int64_t c = 0; c < kBytePanel; ++c) {
       for (int64_t j = 0; j < kByteQuad; ++j) {
         const bool isThere = k + j < depth && c < panel.columns;
-        const int8_t value =
-            isThere ? panel.from[(k + j) * panel.depthStep + c * panel.columnStep] : static_cast<int8_t>(0);
+        const auto byte = isThere ? panel.from[(k + j) * panel.depthStep + c * panel.columnStep] : int8_t{0};
+        const auto value = static_cast<int8_t>(isThere ? byte ^ static_cast<int8_t>(panel.flip) : 0);
         sums[c] += value;
         *to++ = value;
       }
     }
   }
-  for (int64_t c = 0; c < kBytePanel; ++c) sums[c] *= 128;
+  for (int64_t c = 0; c < kBytePanel; ++c)
+    sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) * static_cast<uint32_t>(factor));
   std::memcpy(to, sums, kBytePanel * sizeof(int32_t));
 }
 
 }  // namespace
 
 void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
-                    int8_t* to) {
+                    int8_t* to, BytePanelForm form) {
+  const uint8_t flip = form.isSigned ? 0 : 0x80;
   int32_t sums[kBytePanelsTogether][kBytePanel] = {};
   const int64_t whole = depth / kByteQuad * kByteQuad;
   const int64_t panelBytes = bytePanelBytes(depth);
@@ -190,23 +200,27 @@ void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t 
   for (int64_t k = 0; k < whole; k += kRows) {
     const int64_t rows = std::min(kRows, whole - k);
     for (int64_t p = 0; p < full; ++p)
-      packed = k + packing().packQuads(from + k * depthStep + p * kBytePanel, rows, depthStep, kBytePanel,
+      packed = k + packing().packQuads(from + k * depthStep + p * kBytePanel, rows, depthStep, kBytePanel, flip,
                                        to + p * panelBytes + k * kBytePanel, sums[p]);
     if (packed < k + rows) break;
   }
   for (int64_t p = 0; p < bytePanels(columns); ++p) {
-    Panel panel{from + p * kBytePanel * columnStep, depthStep, columnStep,
-                std::min(kBytePanel, columns - p * kBytePanel), to + p * panelBytes};
+    Panel panel{from + p * kBytePanel * columnStep,
+                depthStep,
+                columnStep,
+                std::min(kBytePanel, columns - p * kBytePanel),
+                to + p * panelBytes,
+                flip};
     int64_t done = p < full ? packed : 0;
     if (p >= full && depthStep == 1) {
       copyQuads(panel, whole / kByteQuad);
       packing().sumQuads(panel.to, whole / kByteQuad, sums[p]);
       done = whole;
     } else if (p >= full && columnStep == 1) {
-      done = packing().packQuads(panel.from, std::min(whole, wideRows(panel, depth)), depthStep, panel.columns,
+      done = packing().packQuads(panel.from, std::min(whole, wideRows(panel, depth)), depthStep, panel.columns, flip,
                                  panel.to, sums[p]);
     }
-    packRest(panel, depth, done, sums[p]);
+    packRest(panel, depth, done, form.factor, sums[p]);
   }
 }
 

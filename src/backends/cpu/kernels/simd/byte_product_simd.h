@@ -15,7 +15,7 @@ constexpr int64_t kByteRows = 8;    // of a tile, at most
 
 inline int64_t byteQuads(int64_t depth) { return (depth + kByteQuad - 1) / kByteQuad; }
 inline int64_t bytePanels(int64_t columns) { return (columns + kBytePanel - 1) / kBytePanel; }
-// [quads][16 columns][4], zeros where there is nothing, then for each column 128 times the sum of its bytes in i32.
+// [quads][16 columns][4], zeros where there is nothing, then for each column a multiple of the sum of its bytes in i32.
 inline int64_t bytePanelBytes(int64_t depth) {
   return byteQuads(depth) * kBytePanel * kByteQuad + kBytePanel * static_cast<int64_t>(sizeof(int32_t));
 }
@@ -48,18 +48,24 @@ using ByteTileFinish = void (*)(const ByteTile& tile, const ByteColumns& columns
 ByteTileFinish byteTileFinish();
 
 // How whole quads of up to sixteen columns, `step` bytes from row to row, are packed, as many as are returned, of rows
-// behind which sixteen bytes may be read; packed ones are added up by column; a row of bytes changes its sign bits.
+// behind which sixteen bytes may be read, with the bits `flip` of all bytes changed; packed ones are added up by
+// column; a row of bytes changes its sign bits.
 struct BytePacking {
-  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int64_t columns, int8_t* to,
+  int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int64_t columns, uint8_t flip, int8_t* to,
                        int32_t* sums) = nullptr;
   void (*sumQuads)(const int8_t* packed, int64_t quads, int32_t* sums) = nullptr;
   void (*changeSigns)(const int8_t* from, int64_t depth, uint8_t* to) = nullptr;
 };
 
 constexpr int64_t kBytePanelsTogether = 4;
+// Of bytes with a sign, or of unsigned ones less 128. A panel ends with `factor` times the sums of its columns.
+struct BytePanelForm {
+  bool isSigned = true;
+  int32_t factor = 128;
+};
 // Packs up to 64 columns of bytes from element (k, c) at from[k * depthStep + c * columnStep].
 void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t depthStep, int64_t columnStep,
-                    int8_t* to);
+                    int8_t* to, BytePanelForm form = {});
 // Bytes plus 128, which may stay where they are.
 void changeByteSigns(const void* from, int64_t count, uint8_t* to);
 // A row of `depth` bytes, `step` apart, plus 128 each; to whole quads.

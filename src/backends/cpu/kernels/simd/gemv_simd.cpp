@@ -21,33 +21,100 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kAhead = 8;  // rows that are asked for early
 
-template <int kVectors>
-HWY_INLINE void columns(const float* a, const float* b, int64_t step, int64_t depth, float* out) {
-  const D d;
+// Few columns have sums of their own for each of several rows, as sums wait for themselves.
+template <int kVectors, int kChains, typename Tag>
+HWY_INLINE void columns(Tag d, const float* a, const float* b, int64_t step, int64_t depth, float* out) {
+  using Part = hn::Vec<Tag>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V sums[kVectors];
+  Part sums[kChains][kVectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < kChains; ++i) {
 #pragma GCC unroll 16
-  for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
-  for (int64_t k = 0; k < depth; ++k, b += step) {
-    const V factor = hn::Set(d, a[k]);
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::Zero(d);
+  }
+  const auto add = [&](int64_t k, Part(&to)[kVectors]) HWY_ATTR {
+    const Part factor = hn::Set(d, a[k]);
+    const float* const row = b + k * step;
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      __builtin_prefetch(b + kAhead * step + v * lanes);
-      sums[v] = hn::MulAdd(factor, hn::LoadU(d, b + v * lanes), sums[v]);
+      __builtin_prefetch(row + kAhead * step + v * lanes);
+      to[v] = hn::MulAdd(factor, hn::LoadU(d, row + v * lanes), to[v]);
     }
+  };
+  int64_t k = 0;
+  for (; k + kChains <= depth; k += kChains) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kChains; ++i) add(k + i, sums[i]);
   }
+  for (; k < depth; ++k) add(k, sums[0]);
 #pragma GCC unroll 16
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, out + v * lanes);
+  for (int v = 0; v < kVectors; ++v) {
+    Part sum = sums[0][v];
+#pragma GCC unroll 8
+    for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, sums[i][v]);
+    hn::StoreU(sum, d, out + v * lanes);
+  }
+}
+
+// Fewer than a vector, or the end of a line: the last ones again, together with some in front of them.
+template <typename Tag>
+HWY_INLINE bool lastColumns(Tag d, const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t j,
+                            int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count < lanes || (lanes > 4 && j + lanes / 2 >= count)) return false;
+  for (; j < count; j += lanes) {
+    const int64_t at = std::min(j, count - lanes);
+    columns<1, 8>(d, a, b + at, step, depth, out + at);
+  }
+  return true;
+}
+
+// Adds some rows of the matrix to sums that stay in the first cache.
+template <int kRows>
+HWY_INLINE void addRows(const float* a, const float* b, int64_t step, float* out, int64_t count, bool goesOn) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V factors[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) factors[r] = hn::Set(d, a[r]);
+  int64_t j = 0;
+  for (; j + lanes <= count; j += lanes) {
+    V sum = goesOn ? hn::LoadU(d, out + j) : hn::Zero(d);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) sum = hn::MulAdd(factors[r], hn::LoadU(d, b + r * step + j), sum);
+    hn::StoreU(sum, d, out + j);
+  }
+  for (; j < count; ++j) {
+    float sum = goesOn ? out[j] : 0;
+    for (int r = 0; r < kRows; ++r) sum += a[r] * b[r * step + j];
+    out[j] = sum;
+  }
+}
+
+// Long pieces of a few rows at a time: rows that lie far apart come from memory in whole pages.
+void multiplyLong(const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t count) {
+  constexpr int kTogether = 8;
+  int64_t k = 0;
+  for (; k + kTogether <= depth; k += kTogether) addRows<kTogether>(a + k, b + k * step, step, out, count, k > 0);
+  for (; k < depth; ++k) addRows<1>(a + k, b + k * step, step, out, count, k > 0);
 }
 
 void multiply(const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t count) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  if (count > kShortRow && depth > 0) return multiplyLong(a, b, step, depth, out, count);
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = 0;
   if constexpr (HWY_TARGET <= HWY_AVX3) {  // whose registers hold so many sums
-    for (; j + 16 * lanes <= count; j += 16 * lanes) columns<16>(a, b + j, step, depth, out + j);
+    for (; j + 16 * lanes <= count; j += 16 * lanes) columns<16, 1>(d, a, b + j, step, depth, out + j);
   }
-  for (; j + 8 * lanes <= count; j += 8 * lanes) columns<8>(a, b + j, step, depth, out + j);
-  for (; j + lanes <= count; j += lanes) columns<1>(a, b + j, step, depth, out + j);
+  for (; j + 8 * lanes <= count; j += 8 * lanes) columns<8, 1>(d, a, b + j, step, depth, out + j);
+  for (; j + 4 * lanes <= count; j += 4 * lanes) columns<4, 2>(d, a, b + j, step, depth, out + j);
+  for (; j + 2 * lanes <= count; j += 2 * lanes) columns<2, 4>(d, a, b + j, step, depth, out + j);
+  for (; j + lanes <= count; j += lanes) columns<1, 8>(d, a, b + j, step, depth, out + j);
+  if (j == count) return;
+  if (lastColumns(d, a, b, step, depth, out, j, count)) return;
+  if (lastColumns(hn::CappedTag<float, 8>(), a, b, step, depth, out, j, count)) return;
+  if (lastColumns(hn::CappedTag<float, 4>(), a, b, step, depth, out, j, count)) return;
   for (; j < count; ++j) {
     float sum = 0;
     for (int64_t k = 0; k < depth; ++k)

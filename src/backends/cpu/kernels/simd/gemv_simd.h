@@ -7,7 +7,9 @@
 namespace tenon::backends::cpu {
 
 // out[j] = sum over k < depth of a[k] * b[k * step + j] for j < count. The sum of a result is taken in an order that
-// depends on depth alone.
+// depends on depth, count and j alone.
+// More than kShortRow columns are taken a few rows of the matrix at a time.
+constexpr int64_t kShortRow = 256;
 using RowTimesMatrix = void (*)(const float* a, const float* b, int64_t step, int64_t depth, float* out, int64_t count);
 
 // The best one for this processor.
