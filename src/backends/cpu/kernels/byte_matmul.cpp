@@ -22,6 +22,9 @@ constexpr int64_t kBlockBytes = 24 * 1024;  // rows of one job that should stay 
 constexpr int64_t kJobs = 16;               // at least, where there is work for so many
 constexpr int64_t kFewRows = 64;            // of each matrix
 constexpr int64_t kPartDepth = 256;         // whose columns stay in the first cache
+constexpr int64_t kLongRow = 2048;          // of a matrix whose rows lie in a page each: few of them at a time, ...
+constexpr int64_t kLongPartDepth = 64;      // ...
+constexpr int64_t kLongPart = 1024;         // ... by many columns
 constexpr int64_t kPartColumns = kBytePanelsTogether * kBytePanel;
 
 int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -95,7 +98,8 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     }
     const auto matrices = std::max<int64_t>(1, static_cast<int64_t>(matrices_.size()));
     const int64_t jobs = (kJobs + matrices - 1) / matrices;  // of one matrix
-    tiling_ = byteTiling({rows_, 1, byteQuads(hasFewRows_ ? std::min(depth_, kPartDepth) : depth_), columns_});
+    partDepth_ = columns_ >= kLongRow ? kLongPartDepth : kPartDepth;
+    tiling_ = byteTiling({rows_, 1, byteQuads(hasFewRows_ ? std::min(depth_, partDepth_) : depth_), columns_});
     const int64_t tiles = (rows_ + tiling_.rows - 1) / tiling_.rows;
     blockRows_ = tiling_.rows * std::clamp<int64_t>(kBlockBytes / (tiling_.rows * std::max<int64_t>(rowBytes_, 1)), 1,
                                                     std::max<int64_t>(tiles / jobs, 1));
@@ -154,9 +158,12 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
     const auto matrices = static_cast<int64_t>(matrices_.size());
     const int64_t work = matrices * rows_ * bytePanels(columns_) * kBytePanel * depth_ / 4;
     if (hasFewRows_) {
-      const int64_t parts = (columns_ + kPartColumns - 1) / kPartColumns;
-      return runJobs(matrices * parts, work + matrices * depth_ * columns_,
-                     [&](int64_t i) { packAndMultiply(i / parts, i % parts * kPartColumns, rows, b, sums); });
+      const int64_t width = columns_ >= kLongRow ? kLongPart : kPartColumns;
+      const int64_t parts = (columns_ + width - 1) / width;
+      return runJobs(matrices * parts, work + matrices * depth_ * columns_, [&](int64_t i) {
+        const int64_t first = i % parts * width;
+        packAndMultiply(i / parts, first, std::min(columns_, first + width), rows, b, sums);
+      });
     }
     if (!kernel_.isPacked) {
       auto* const packed = reinterpret_cast<int8_t*>(workspace + panelsAt_);
@@ -295,41 +302,49 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
           [&](const ByteTile& tile, int64_t row, int64_t at) { center(tile, pair.a * rows_ + row, column + at); });
   }
 
-  // All rows by some columns, which are packed in parts of the depth. Sums of the parts are added up.
-  void packAndMultiply(int64_t matrix, int64_t column, const uint8_t* rows, const int8_t* b, int32_t* out) const {
+  // All rows by columns [first, last), which are packed in parts of the depth.
+  void packAndMultiply(int64_t matrix, int64_t first, int64_t last, const uint8_t* rows, const int8_t* b,
+                       int32_t* out) const {
+    const ByteTileScope scope(tiling_);
+    for (int64_t k = 0; k == 0 || k < depth_; k += partDepth_) {
+      for (int64_t column = first; column < last; column += kPartColumns)
+        multiplyPart(matrix, k, std::min(partDepth_, depth_ - k), column, std::min(kPartColumns, last - column), rows,
+                     b, out);
+    }
+  }
+
+  // Sums of a part of the depth are added to those of the parts in front of it.
+  void multiplyPart(int64_t matrix, int64_t k, int64_t depth, int64_t column, int64_t width, const uint8_t* rows,
+                    const int8_t* b, int32_t* out) const {
     const auto& pair = matrices_[static_cast<size_t>(matrix)];
     const bool transposed = kernel_.op.transposeB;
-    const int64_t width = std::min(kPartColumns, columns_ - column);
     alignas(64) int8_t panels[kBytePanelsTogether * (kPartDepth * kBytePanel + kBytePanel * 4)];
-    alignas(64) int32_t sums[kFewRows * kPartColumns];
+    const int64_t at = transposed ? column * depth_ + k : k * columns_ + column;
+    packBytePanels(b + pair.b * depth_ * columns_ + at, depth, width, transposed ? 1 : columns_,
+                   transposed ? depth_ : 1, panels, {types_[1] == DataType::kI8, aZero_});
+    Part part;
+    part.rows = rows + pair.a * rows_ * rowBytes_ + k;
+    part.first = 0;
+    part.last = rows_;
+    part.panels = panels;
+    part.panelCount = bytePanels(width);
+    part.quads = byteQuads(depth);
+    part.width = width;
+    const auto centerLast = [&](const ByteTile& tile, int64_t row, int64_t place) {
+      if (k + depth >= depth_) center(tile, pair.a * rows_ + row, column + place);
+    };
     int32_t* const result = out + matrix * rows_ * columns_ + column;
-    const ByteTileScope scope(tiling_);
-    for (int64_t k = 0; k == 0 || k < depth_; k += kPartDepth) {
-      const int64_t depth = std::min(kPartDepth, depth_ - k);
-      const int8_t* const from =
-          b + pair.b * depth_ * columns_ + (transposed ? column * depth_ + k : k * columns_ + column);
-      packBytePanels(from, depth, width, transposed ? 1 : columns_, transposed ? depth_ : 1, panels,
-                     {types_[1] == DataType::kI8, aZero_});
-      const Part part{
-          rows + pair.a * rows_ * rowBytes_ + k, 0, rows_, panels, bytePanels(width), byteQuads(depth), width};
-      const bool isLast = k + kPartDepth >= depth_;
-      const auto centerLast = [&](const ByteTile& tile, int64_t row, int64_t at) {
-        if (isLast) center(tile, pair.a * rows_ + row, column + at);
-      };
-      if (k == 0) {
-        tiles(part, result, columns_, centerLast);
-        continue;
+    if (k == 0) return tiles(part, result, columns_, centerLast);
+    alignas(64) int32_t sums[kFewRows * kPartColumns];
+    tiles(part, sums, kPartColumns, [&](const ByteTile& tile, int64_t row, int64_t place) {
+      centerLast(tile, row, place);
+      for (int64_t r = 0; r < tile.rowCount; ++r) {
+        int32_t* const to = result + (row + r) * columns_ + place;
+        const int32_t* const more = tile.out + r * kPartColumns;
+        for (int64_t c = 0; c < tile.width; ++c)
+          to[c] = static_cast<int32_t>(static_cast<uint32_t>(to[c]) + static_cast<uint32_t>(more[c]));
       }
-      tiles(part, sums, kPartColumns, [&](const ByteTile& tile, int64_t row, int64_t at) {
-        centerLast(tile, row, at);
-        for (int64_t r = 0; r < tile.rowCount; ++r) {
-          int32_t* const to = result + (row + r) * columns_ + at;
-          const int32_t* const more = tile.out + r * kPartColumns;
-          for (int64_t c = 0; c < tile.width; ++c)
-            to[c] = static_cast<int32_t>(static_cast<uint32_t>(to[c]) + static_cast<uint32_t>(more[c]));
-        }
-      });
-    }
+    });
   }
 
   const ByteMatMulKernel& kernel_;
@@ -343,7 +358,7 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
   int32_t aZero_ = 128;
   int32_t* rowSums_ = nullptr;  // less the depth times aZero_; in the workspace
   bool hasEpilogue_ = false, hasFewColumns_ = false, hasFewRows_ = false, isDirect_ = false, centersRows_ = false;
-  int64_t zeroCount_ = 0;
+  int64_t zeroCount_ = 0, partDepth_ = kPartDepth;
   int64_t rows_ = 0, columns_ = 0, depth_ = 0;
   int64_t countA_ = 0, countB_ = 0;  // matrices of the operands
   int64_t rowBytes_ = 0, matrixBytes_ = 0, rowSumsAt_ = 0, panelsAt_ = 0, sumsAt_ = 0;

@@ -11,7 +11,7 @@
 namespace tenon::backends::cpu {
 
 void multiplyRows(const UnpackedProduct& p) {
-  constexpr int64_t kMost = 4096, kLongRow = 8192;  // columns
+  constexpr int64_t kMost = 4096, kLongRow = 8192;                 // columns
   const int64_t each = p.columns >= kLongRow ? kMost : kShortRow;  // of a job
   const int64_t chunks = (p.columns + each - 1) / each;
   const auto matrices = static_cast<int64_t>(p.matrices.size());
