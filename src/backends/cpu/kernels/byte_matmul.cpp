@@ -281,8 +281,9 @@ class ByteMatMulInstance final : public runtime::KernelInstance {
 
   // Takes away what the zero points of columns make of the sums of rows; `column`: of the matrix.
   void center(const ByteTile& tile, int64_t row, int64_t column) const {
-    for (int64_t r = 0; centersRows_ && r < tile.rowCount; ++r)
-      byteFinish().takeAway(tile.out + r * tile.outStep, zeros_.data() + column, rowSums_[row + r], tile.width);
+    if (centersRows_)
+      byteFinish().takeAwayRows(tile.out, tile.outStep, tile.rowCount, zeros_.data() + column, rowSums_ + row,
+                                tile.width);
   }
 
   void job(int64_t matrix, int64_t index, const uint8_t* rows, const int8_t* panels, int32_t* out) const {

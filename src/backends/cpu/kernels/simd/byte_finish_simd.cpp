@@ -170,11 +170,16 @@ void takeAway(int32_t* sums, const int32_t* factors, int32_t by, int64_t width) 
                                    static_cast<uint32_t>(factors[c]) * static_cast<uint32_t>(by));
 }
 
+void takeAwayRows(int32_t* sums, int64_t step, int64_t rows, const int32_t* factors, const int32_t* by, int64_t width) {
+  for (int64_t r = 0; r < rows; ++r) takeAway(sums + r * step, factors, by[r], width);
+}
+
 }  // namespace byte_finish
 
 ByteFinish findByteFinish() {
   return {byte_finish::finishSums,           byte_finish::finishReals, byte_finish::finishBytes<int8_t>,
-          byte_finish::finishBytes<uint8_t>, byte_finish::sumOf,       byte_finish::takeAway};
+          byte_finish::finishBytes<uint8_t>, byte_finish::sumOf,       byte_finish::takeAway,
+          byte_finish::takeAwayRows};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE

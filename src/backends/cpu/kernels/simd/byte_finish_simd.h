@@ -36,6 +36,9 @@ struct ByteFinish {
   int32_t (*sum)(const uint8_t* bytes, int64_t count) = nullptr;
   // sums[c] -= factors[c] * by, of `width` columns; in 32 bits, which wrap.
   void (*takeAway)(int32_t* sums, const int32_t* factors, int32_t by, int64_t width) = nullptr;
+  // The same of rows, `step` elements apart, each with its own by[r].
+  void (*takeAwayRows)(int32_t* sums, int64_t step, int64_t rows, const int32_t* factors, const int32_t* by,
+                       int64_t width) = nullptr;
 };
 
 const ByteFinish& byteFinish();

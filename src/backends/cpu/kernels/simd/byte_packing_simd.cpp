@@ -56,6 +56,20 @@ int64_t packQuads(const int8_t* HWY_RESTRICT from, int64_t depth, int64_t step, 
 #endif
 }
 
+// Four rows of all panels at a time: where rows lie a page apart, their lines share few places of the first cache.
+int64_t packPanels(const int8_t* from, int64_t depth, int64_t step, uint8_t flip, int8_t* to, int64_t panelBytes,
+                   int32_t* sums) {
+  int64_t k = 0;
+  for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
+    for (int64_t p = 0; p < kBytePanelsTogether; ++p) {
+      if (packQuads(from + p * kBytePanel, kByteQuad, step, kBytePanel, flip, to + p * panelBytes,
+                    sums + p * kBytePanel) == 0)
+        return 0;
+    }
+  }
+  return k;
+}
+
 // Adds up the columns of whole quads that are packed.
 void sumQuads(const int8_t* HWY_RESTRICT packed, int64_t quads, int32_t* HWY_RESTRICT sums) {
   for (int64_t q = 0; q < quads; ++q, packed += kQuadBytes) {
@@ -100,6 +114,38 @@ TENON_VNNI int64_t packQuadsVnni(const int8_t* from, int64_t depth, int64_t step
   return k;
 }
 
+// Quads come together in the quarters of vectors, which then change places between the panels.
+TENON_VNNI int64_t packPanelsVnni(const int8_t* from, int64_t depth, int64_t step, uint8_t flip, int8_t* to,
+                                  int64_t panelBytes, int32_t* sums) {
+  static_assert(kBytePanelsTogether == 4);
+  const __m512i changed = _mm512_set1_epi8(static_cast<char>(flip));
+  const auto row = [&](int64_t r) { return _mm512_xor_si512(_mm512_loadu_si512(from + r * step), changed); };
+  __m512i all[4];
+  for (int p = 0; p < 4; ++p) all[p] = _mm512_loadu_si512(sums + p * kBytePanel);
+  int64_t k = 0;
+  for (; k + kByteQuad <= depth; k += kByteQuad, from += kByteQuad * step, to += kQuadBytes) {
+    const __m512i a = row(0), b = row(1), c = row(2), e = row(3);
+    const __m512i lowAb = _mm512_unpacklo_epi8(a, b), highAb = _mm512_unpackhi_epi8(a, b);
+    const __m512i lowCe = _mm512_unpacklo_epi8(c, e), highCe = _mm512_unpackhi_epi8(c, e);
+    const __m512i first = _mm512_unpacklo_epi16(lowAb, lowCe), second = _mm512_unpackhi_epi16(lowAb, lowCe);
+    const __m512i third = _mm512_unpacklo_epi16(highAb, highCe), fourth = _mm512_unpackhi_epi16(highAb, highCe);
+    const __m512i lower01 = _mm512_shuffle_i32x4(first, second, 0x44),
+                  upper01 = _mm512_shuffle_i32x4(first, second, 0xee);
+    const __m512i lower23 = _mm512_shuffle_i32x4(third, fourth, 0x44),
+                  upper23 = _mm512_shuffle_i32x4(third, fourth, 0xee);
+    const __m512i quads[4] = {
+        _mm512_shuffle_i32x4(lower01, lower23, 0x88), _mm512_shuffle_i32x4(lower01, lower23, 0xdd),
+        _mm512_shuffle_i32x4(upper01, upper23, 0x88), _mm512_shuffle_i32x4(upper01, upper23, 0xdd)};
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      _mm512_storeu_si512(to + p * panelBytes, quads[p]);
+      all[p] = addQuads(all[p], quads[p]);
+    }
+  }
+  for (int p = 0; p < 4; ++p) _mm512_storeu_si512(sums + p * kBytePanel, all[p]);
+  return k;
+}
+
 TENON_VNNI void sumQuadsVnni(const int8_t* packed, int64_t quads, int32_t* sums) {
   __m512i all = _mm512_loadu_si512(sums);
   for (int64_t q = 0; q < quads; ++q) all = addQuads(all, _mm512_loadu_si512(packed + q * kQuadBytes));
@@ -118,9 +164,11 @@ void changeSigns(const int8_t* from, int64_t depth, uint8_t* to) {
 
 BytePacking findBytePacking() {
 #if HWY_ARCH_X86 && HWY_TARGET == HWY_AVX3
-  if (platform::hasVnni()) return {byte_packing::packQuadsVnni, byte_packing::sumQuadsVnni, byte_packing::changeSigns};
+  if (platform::hasVnni())
+    return {byte_packing::packQuadsVnni, byte_packing::packPanelsVnni, byte_packing::sumQuadsVnni,
+            byte_packing::changeSigns};
 #endif
-  return {byte_packing::packQuads, byte_packing::sumQuads, byte_packing::changeSigns};
+  return {byte_packing::packQuads, byte_packing::packPanels, byte_packing::sumQuads, byte_packing::changeSigns};
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
@@ -197,7 +245,8 @@ void packBytePanels(const int8_t* from, int64_t depth, int64_t columns, int64_t 
   const int64_t full = columnStep == 1 ? columns / kBytePanel : 0;  // panels
   constexpr int64_t kRows = 64;                                     // whose lines stay in the first cache
   int64_t packed = 0;
-  for (int64_t k = 0; k < whole; k += kRows) {
+  if (full == kBytePanelsTogether) packed = packing().packPanels(from, whole, depthStep, flip, to, panelBytes, sums[0]);
+  for (int64_t k = 0; k < whole && full < kBytePanelsTogether; k += kRows) {
     const int64_t rows = std::min(kRows, whole - k);
     for (int64_t p = 0; p < full; ++p)
       packed = k + packing().packQuads(from + k * depthStep + p * kBytePanel, rows, depthStep, kBytePanel, flip,

@@ -53,6 +53,9 @@ ByteTileFinish byteTileFinish();
 struct BytePacking {
   int64_t (*packQuads)(const int8_t* from, int64_t depth, int64_t step, int64_t columns, uint8_t flip, int8_t* to,
                        int32_t* sums) = nullptr;
+  // kBytePanelsTogether whole panels, `panelBytes` apart.
+  int64_t (*packPanels)(const int8_t* from, int64_t depth, int64_t step, uint8_t flip, int8_t* to, int64_t panelBytes,
+                        int32_t* sums) = nullptr;
   void (*sumQuads)(const int8_t* packed, int64_t quads, int32_t* sums) = nullptr;
   void (*changeSigns)(const int8_t* from, int64_t depth, uint8_t* to) = nullptr;
 };
