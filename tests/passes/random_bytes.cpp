@@ -1,12 +1,24 @@
-// Random graphs: convolutions of quantized images.
+// Random graphs: convolutions and products of quantized images.
 #include "ops/op/byte_convolution.h"
+#include "ops/op/byte_matmul.h"
 #include "random_generator.h"
 #include "support/build_and_run.h"
 
 namespace tenon::passes {
 
-// Of an image of i8 or u8, with any of what the operator has; its result comes back as numbers.
+// Of an image of i8 or u8, with any of what the operator has, or of its rows by a matrix; the result comes back as
+// numbers.
 bool Generator::byteConvolution(ValueId x) {
+  if (pick(4) == 0) {
+    const int64_t columns = 1 + pick(5);
+    const DataType right = pick(2) == 0 ? DataType::kI8 : DataType::kU8;
+    const auto zeros = pick(2) == 0 ? Dims{} : Dims{columns};
+    const Dims matrix{shape(x).back().constant(), columns};
+    if (!tryPut(ops::ByteMatMul{}, {x, weights(matrix, right), weights({}, type(x)), weights(zeros, right)}))
+      return false;
+    unaryOf("cast.f32(x0);mul(t0,0.0078125)", last_);
+    return true;
+  }
   ops::ByteConvolution op;
   const int64_t channels = shape(x)[1].constant();
   op.groups = pick(3) == 0 ? channels : 1;

@@ -14,6 +14,7 @@
 #include "ops/op/pooling.h"
 #include "ops/op/reduce.h"
 #include "ops/op/reshape.h"
+#include "ops/op/rotate_pairs.h"
 #include "ops/op/slice.h"
 #include "ops/op/sliced_pointwise.h"
 #include "ops/op/softmax.h"
@@ -122,16 +123,14 @@ void Generator::anyScalar(ValueId x) {
       for (int64_t i = 0; i < picks.view().count(); ++i) picks.view().storeInt(i, pick(2 * both) - both);
       put(ops::ConcatGather{-1}, {last_, graph_.addConstant(graph::Constant::own(std::move(picks))), last_});
     }
-    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
-      put(ops::SlicedPointwise{-1,
-                               shape(last_).back().constant() / 2,
-                               {0, shape(last_).back().constant() / 2},
-                               ops::parseScalarExpr("tanh(x0);sub(x1,t0)")},
-          {last_, last_});
-    if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0)
-      put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
     if (rank > 0 && shape(last_).back().isConstant() && shape(last_).back().constant() % 2 == 0) {
       const int64_t half = shape(last_).back().constant() / 2;
+      if (half > 0) tryPut(ops::RotatePairs{pick(2) == 0}, {last_, weights({half}), weights({half})});
+      put(ops::SwappedPointwise{-1, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
+      if (pick(2) == 0) {
+        put(ops::SlicedPointwise{-1, half, {0, half}, ops::parseScalarExpr("tanh(x0);sub(x1,t0)")}, {last_, last_});
+        return;
+      }
       put(ops::SlicedPointwise{-1, half, {half, 0}, ops::parseScalarExpr("sub(x0,x1);mul(t0,x1)"), {1, 0}},
           {last_, last_});
     }
