@@ -54,12 +54,12 @@ TEST(CandidatesResults, WhatIsTooSmallAsAWholeDoesNotPass) {
 
 TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
   constexpr size_t kCache = 1 << 20;
-  const auto copies = [&](const std::string& op, std::vector<Dims> dims, bool constant, bool isHost = false) {
+  const auto copies = [&](const std::string& op, std::vector<Dims> dims, bool constant) {
     const auto parsed = ops::Operator::parse(op);
     compile::Problem problem{parsed, {}, {}, {}};
     for (const auto& extents : dims) problem.inputs.push_back({DataType::kF16, extents, nullptr});
     if (constant) problem.inputs[1].constant = graph::Constant::own(HostTensor(DataType::kF16, dims[1]));
-    return compile::rotatedCopies(problem, 1, kCache, isHost);
+    return compile::rotatedCopies(problem, 1, kCache);
   };
   EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, true), 14u);
   EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, false), 1u);
@@ -71,11 +71,6 @@ TEST(Rotation, OnlyWeightsOfSomeSizeComeFromMemory) {
   EXPECT_EQ(copies("convolution{}", {{1, 256, 8, 8}, {256, 256, 3, 3}}, true), 3u);
   EXPECT_EQ(copies("convolution{}", {{1, 256, 8}, {256, 256, 3}}, true), 6u);
   EXPECT_EQ(copies("convolution{}", {{1, 64, 8, 8}, {8, 64, 3, 3}}, true), 1u);  // 9 KiB
-  // A core's own cache: from a quarter of it to twice as much.
-  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 256}}, true, true), 1u);
-  EXPECT_EQ(copies("matmul{}", {{8, 256}, {256, 512}}, true, true), 8u);
-  EXPECT_EQ(copies("matmul{}", {{8, 1024}, {1024, 1024}}, true, true), 2u);
-  EXPECT_EQ(copies("matmul{}", {{8, 1024}, {1024, 1025}}, true, true), 1u);
 }
 
 TEST(Rotation, CopiesHoldTheOriginalAndDoNotMeet) {

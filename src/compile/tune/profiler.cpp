@@ -15,7 +15,6 @@
 #include "compile/tune/samples.h"
 #include "compile/tune/test_data.h"
 #include "core/error.h"
-#include "core/platform/core_facts.h"
 #include "core/storage.h"
 #include "graph/bad_constant.h"
 #include "runtime/configure.h"
@@ -65,7 +64,6 @@ class DeviceProfiler final : public Profiler {
         packed_(device) {
     disturbance_ = dynamic_cast<const runtime::Disturbance*>(&device);
     if (const auto* cache = dynamic_cast<runtime::DeviceCache*>(&device)) cacheBytes_ = cache->cacheBytes();
-    if (device.isHost()) cacheBytes_ = platform::privateCacheBytes();
   }
 
   double trust(const Problem& problem, const Candidate& candidate, const plan::KernelRecord& record,
@@ -237,7 +235,7 @@ class DeviceProfiler final : public Profiler {
     size_t most = 1;
     std::vector<const Rotation*> rotated(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto copies = bytes[i] == 0 ? 1 : rotatedCopies(problem, i, cacheBytes_, device_.isHost());
+      const auto copies = bytes[i] == 0 ? 1 : rotatedCopies(problem, i, cacheBytes_);
       if (copies == 1) continue;
       auto& rotation = rotations_[inputs[i]];
       if (rotation == nullptr) rotation = std::make_unique<Rotation>(device_, inputs[i], bytes[i], copies);
@@ -341,7 +339,7 @@ class DeviceProfiler final : public Profiler {
   std::map<const void*, std::unique_ptr<Rotation>> rotations_;                   // by what they are copies of
   ColdCaches cold_;
   const runtime::Disturbance* disturbance_ = nullptr;  // where the device notices it
-  size_t cacheBytes_ = 0;                              // of a host's core its own; 0: nobody says, nothing is rotated
+  size_t cacheBytes_ = 0;                              // 0: nobody says, and nothing is rotated
 };
 
 }  // namespace

@@ -13,12 +13,11 @@ constexpr size_t kMostCopies = 64;  // an operand of which these do not fill the
 
 }  // namespace
 
-size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes, bool isHost) {
+size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes) {
   const auto& operand = problem.inputs[input];
   if (operand.constant == nullptr || cacheBytes == 0) return 1;
   const size_t bytes = operand.constant->view().bytes();
-  if (bytes < cacheBytes / (isHost ? 4 : kMostCopies) || bytes == 0) return 1;
-  if (isHost && bytes > 2 * cacheBytes) return 1;
+  if (bytes < cacheBytes / kMostCopies || bytes == 0) return 1;
   // One and a half caches between two uses of a copy, and the copy itself.
   return std::min(kMostCopies, (cacheBytes + cacheBytes / 2) / bytes + 2);
 }

@@ -11,9 +11,8 @@
 namespace tenon::compile {
 
 // How many copies of an input push each other out of a cache of so many bytes; 1: it is read where it is. That holds
-// for what is no constant, and for what is so small that its way from memory does not count. On a host the cache is a
-// core's own: what is twice as large leaves it by itself, and what is less than a quarter of it may well stay there.
-size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes, bool isHost);
+// for what is no constant, and for what is so small that its way from memory does not count.
+size_t rotatedCopies(const Problem& problem, size_t input, size_t cacheBytes);
 
 // The copies of one operand, on the device.
 class Rotation {

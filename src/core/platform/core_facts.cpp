@@ -1,10 +1,9 @@
-// By the processor's own identification and what the system says of its caches.
+// By the processor's own identification.
 #include "core/platform/core_facts.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#include <unistd.h>
 
 #include "core/platform/processor.h"
 
@@ -29,12 +28,6 @@ bool detectHalves() { return false; }
 bool halvesVectors() {
   static const bool kHalves = detectHalves();
   return kHalves;
-}
-
-size_t privateCacheBytes() {
-  constexpr size_t kUsual = size_t{1} << 20;
-  static const long kBytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return kBytes > 0 ? static_cast<size_t>(kBytes) : kUsual;
 }
 
 }  // namespace tenon::platform
