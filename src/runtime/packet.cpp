@@ -1,7 +1,10 @@
 // Resolves addresses, runs steps, returns to the pool.
 #include "runtime/packet.h"
 
+#include <chrono>
+
 #include "core/error.h"
+#include "core/platform/alone_scope.h"
 #include "core/platform/threads.h"
 #include "runtime/engine_parts.h"
 
@@ -40,6 +43,7 @@ void ErrorSlot::rethrow() {
 
 void Packet::prepare(const Setup& setup) {
   if (binding_ == setup.binding && version_ == setup.version) return;
+  if (binding_ != setup.binding) threads_ = {};
   binding_ = setup.binding;
   memory_ = setup.memory;
   version_ = setup.version;
@@ -100,6 +104,18 @@ void Packet::release(void* packet) {
 void Packet::execute() {
   const ops::Draws::Use draws(pool_->draws_);
   const platform::RunningThread running;  // its share of the cores sizes the teams of its kernels
+  const bool isTimed = timed || debug != nullptr || ranges != nullptr;
+  const auto [first, last] = plan::stepsOf(binding_->program(), phase);
+  const bool isWhole = last - first == binding_->program().steps.size();  // not one of several phases
+  if (!binding_->engine().device().isHost() || platform::teamSize() == 1 || isTimed || !isWhole) return executeAll();
+  using Clock = std::chrono::steady_clock;
+  const platform::AloneScope scope(threads_.isAlone());
+  const auto begin = Clock::now();
+  executeAll();
+  threads_.note(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+void Packet::executeAll() {
   const auto [first, last] = plan::stepsOf(binding_->program(), phase);
   const auto mark = static_cast<size_t>(phase);  // see Binding::timer()
   StepTimer* const timer = timed ? &binding_->timer() : nullptr;

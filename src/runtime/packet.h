@@ -14,6 +14,7 @@
 #include "runtime/branching.h"
 #include "runtime/nvtx.h"
 #include "runtime/recording.h"
+#include "runtime/thread_choice.h"
 
 namespace tenon::runtime {
 
@@ -75,6 +76,7 @@ class Packet {
   friend class PacketPool;
   void prepare(const Setup& setup);  // cheap when the version is the one of the last time
   void execute();
+  void executeAll();
   void executeBranches();
   void executeRuns();
   void executeStep(size_t step, StreamHandle on);
@@ -88,6 +90,7 @@ class Packet {
   std::vector<void*> operands_;    // inputs, then outputs of each step
   std::vector<size_t> first_;      // where a step's operands begin
   std::vector<void*> workspaces_;  // by step
+  ThreadChoice threads_;           // of a host's executions
 };
 
 // Packets of one context. Thread-safe.

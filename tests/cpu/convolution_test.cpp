@@ -1,4 +1,7 @@
 // Convolutions by each kernel that can do them, against the reference.
+#include <cstring>
+
+#include "core/platform/threads.h"
 #include "cpu/vendor_kernels.h"
 #include "support/build_and_run.h"
 
@@ -112,6 +115,70 @@ TEST(Convolution, Sizes) {
   EXPECT_GE(runEach(square(3, 9, 16, 3, 1, 0)), 1 + kOfOneDnn);
   EXPECT_GE(runEach(square(24, 30, 32, 3, 1, 1)), 1 + kOfOneDnn);
   EXPECT_GE(runEach(square(40, 9, 48, 3, 1, 0)), 1 + kOfOneDnn);
+}
+
+// Lines as images of one column, whose pixels kernels walk along, and windows of one line.
+TEST(Convolution, Lines) {
+  const auto line = [](int64_t batch, int64_t channels, int64_t length, int64_t outChannels, int64_t groups,
+                       int64_t size, int64_t stride, int64_t dilation, int64_t before, int64_t after,
+                       const std::string& epilogue = "", std::vector<std::string> extras = {}) {
+    return Case{batch,       channels,      length,      1,          outChannels, groups,   {size, 1},
+                {stride, 1}, {dilation, 1}, {before, 0}, {after, 0}, true,        epilogue, std::move(extras)};
+  };
+  const auto lying = [](Case c) {
+    std::swap(c.height, c.width);
+    for (auto* numbers : {&c.size, &c.stride, &c.dilation, &c.before, &c.after})
+      std::swap((*numbers)[0], (*numbers)[1]);
+    return c;
+  };
+  for (const auto& c : {
+           line(1, 24, 37, 24, 24, 3, 1, 1, 1, 1, "relu(x0)"),
+           line(2, 33, 100, 33, 33, 3, 2, 1, 1, 0),
+           line(1, 17, 41, 17, 17, 5, 1, 1, 2, 2),
+           line(1, 16, 300, 16, 16, 5, 2, 1, 4, 0, "clip(x0,0,6)"),
+           line(1, 40, 29, 40, 40, 3, 1, 4, 8, 0, "max(x0,0.25)"),
+           line(1, 8, 2, 8, 8, 3, 1, 1, 1, 1),
+           line(1, 32, 64, 32, 32, 15, 1, 1, 7, 7),
+           line(1, 20, 50, 31, 1, 3, 1, 2, 2, 2, "add(x0,x1)", {"y"}),
+           line(2, 5, 61, 24, 1, 8, 4, 1, 2, 2),
+           line(1, 40, 1, 12, 1, 1, 1, 1, 0, 0),
+           line(1, 1, 90, 16, 1, 10, 5, 1, 0, 0),
+           line(2, 24, 33, 48, 2, 3, 3, 1, 1, 1),
+           line(1, 64, 45, 72, 1, 1, 2, 1, 0, 0),
+       }) {
+    EXPECT_GE(runEach(c), 1);
+    EXPECT_GE(runEach(lying(c)), 1);
+  }
+}
+
+// Images of few pixels and many weights, whose tiles are of as many pixels each: the same bits on one thread and on
+// several, however the work is cut.
+TEST(Convolution, FewPixelsAndManyWeights) {
+  for (const int64_t extent : {1, 2, 3, 5, 7}) {
+    for (const int64_t size : {1, 3}) {
+      auto c = square(160, extent, 456, size, 1, size / 2);
+      c.epilogue = "relu(x0)";
+      const auto graph = graph::parse(graphText(c));
+      compile::BuildOptions options;
+      RecordingLog log;
+      options.device = "cpu";
+      options.optimizationLevel = 0;
+      options.log = &log;
+      options.filter = [](const graph::Node& node, std::vector<compile::Candidate> candidates) {
+        if (node.name != "conv") return candidates;
+        std::erase_if(candidates, [](const auto& candidate) { return candidate.tactic != "cpu.convolution"; });
+        return candidates;
+      };
+      std::vector<HostTensor> inputs;
+      inputs.push_back(randomTensor(DataType::kF32, {1, 160, extent, extent}, 7));
+      expectMatchesReference(graph, inputs, options);
+      const auto engine = runtime::Engine::make(compile::build(graph, options), {}, log);
+      const auto together = run(engine, inputs, log);
+      const platform::RunningThread one, two, three;
+      const auto alone = run(engine, inputs, log);
+      EXPECT_EQ(std::memcmp(alone[0].view().data, together[0].view().data, alone[0].view().bytes()), 0);
+    }
+  }
 }
 
 // Half a vector of columns behind whole ones, of vectors of 8 and 16: rows share it in pairs, an odd last row has its

@@ -74,6 +74,9 @@ TEST(Depthwise, WindowsStridesAndPadding) {
   check({.channels = 16, .height = 9, .width = 30, .stride = 3, .before = 0, .after = 0});
   check({.channels = 40, .height = 7, .width = 7, .size = 7, .before = 3, .after = 3});
   check({.channels = 1000, .height = 5, .width = 3});
+  check({.channels = 24, .height = 1, .width = 501});  // parts of a row
+  check({.batch = 2, .channels = 17, .height = 1, .width = 333, .size = 5, .stride = 2, .before = 2, .after = 2});
+  check({.channels = 33, .height = 2, .width = 150, .before = 2, .after = 2, .dilation = 2, .epilogue = "relu(x0)"});
   check({.channels = 8});
   check({.channels = 8, .height = 2, .stride = 2});
 }

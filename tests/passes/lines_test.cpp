@@ -146,6 +146,12 @@ TEST(SinkUnitAxes, SlicesAndScalarWork) {
   expectPass("sink_unit_axes",
              begin + "%s : f32[2,8,11] = slice{start=[0,0,-2] size=[2,8,11] mode=fill}(%r) \"s\"\noutput %s\n",
              "convolution slice reshape", onCuda());
+  // Sums of two lines, on every device.
+  const std::string sum = begin +
+                          "%q : f32[2,8,9] = reshape{shape=[2,8,9]}(%v) \"other\"\n"
+                          "%y : f32[2,8,9] = pointwise{expr=\"add(x0,x1);relu(t0)\"}(%r, %q) \"p\"\noutput %y\n";
+  expectPass("sink_unit_axes", sum, "convolution pointwise reshape");
+  expectPass("sink_unit_axes", sum, "convolution pointwise reshape", onCuda());
   // Other reshapes, and results that are larger, stay.
   expectPass("sink_unit_axes",
              "input %k : f32[5,2,8,9]\n" + begin +

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "core/environment.h"
+#include "core/platform/alone_scope.h"
 #include "core/platform/cores.h"
 
 namespace tenon::platform {
@@ -23,6 +24,7 @@ constexpr int64_t kNanosecondsBetweenLooks = 1'000'000'000;
 std::atomic<int> running{0};
 thread_local int depth = 0;
 thread_local int scopes = 0;  // SerialScope
+thread_local int alones = 0;  // AloneScope
 
 // Cores as the system grants them now.
 struct Grant {
@@ -107,7 +109,7 @@ RunningThread::~RunningThread() {
 }
 
 int teamSize() noexcept {
-  if (isInLoop() || scopes > 0) return 1;
+  if (isInLoop() || scopes > 0 || alones > 0) return 1;
   return std::max(1,
                   grant().now.load(std::memory_order_relaxed) / std::max(1, running.load(std::memory_order_relaxed)));
 }
@@ -115,6 +117,10 @@ int teamSize() noexcept {
 SerialScope::SerialScope(bool alone) noexcept : alone_(alone) { scopes += alone ? 1 : 0; }
 
 SerialScope::~SerialScope() { scopes -= alone_ ? 1 : 0; }
+
+AloneScope::AloneScope(bool alone) noexcept : alone_(alone) { alones += alone ? 1 : 0; }
+
+AloneScope::~AloneScope() { alones -= alone_ ? 1 : 0; }
 
 void parallelRanges(int64_t count, int64_t grain, LoopBody body, void* argument) {
   if (count <= 0) return;

@@ -1,4 +1,6 @@
 // Depthwise convolution over channels-last images: neighbouring pixels of a row times a panel of channels.
+#include <algorithm>
+
 #include "backends/cpu/kernels/common/depthwise_sums.h"
 #include "backends/cpu/kernels/common/kernel_row.h"
 #include "backends/cpu/kernels/common/work_queue.h"
@@ -46,10 +48,16 @@ class DepthwiseInstance final : public runtime::KernelInstance {
                                    &epilogue_,
                                    static_cast<float*>(arguments.outputs[0]),
                                    arguments.inputs + firstExtra_};
+    const int64_t width = window.out[1], rows = window.batch * window.out[0];
+    // Parts of a row where there are few.
+    constexpr int64_t kJobs = 32, kLeastPixels = 32;
+    const int64_t parts = std::clamp<int64_t>(width / kLeastPixels, 1, std::max<int64_t>(1, kJobs / rows));
     // Loads bound it, so a multiply-add counts for more than in a dense product.
-    const int64_t width = window.out[1];
-    runJobs(window.batch * window.out[0], 2 * work,
-            [&](int64_t row) { sums_.run(call, row * width, width, row * width); });
+    runJobs(rows * parts, 2 * work, [&](int64_t job) {
+      const int64_t first = width * (job % parts) / parts, last = width * (job % parts + 1) / parts;
+      const int64_t pixel = job / parts * width + first;
+      sums_.run(call, pixel, last - first, pixel);
+    });
   }
 
  private:

@@ -24,8 +24,6 @@ constexpr int64_t kManyWeights = 64 * 1024;  // that other layers drive out of t
 constexpr int64_t kShortDepth = 96;          // up to so deep, asking for rows takes longer than what it gains
 constexpr int64_t kFewChannels = 8;          // below, a whole row of the window is one tap of a padded copy
 
-int64_t tilesOf(int64_t pixels) { return (pixels + tileGeometry().rows - 1) / tileGeometry().rows; }
-
 class ConvolutionInstance final : public runtime::KernelInstance {
  public:
   explicit ConvolutionInstance(const ConvolutionTiles& kernel) : kernel_(kernel), extras_(kernel.parts().size()) {
@@ -42,6 +40,7 @@ class ConvolutionInstance final : public runtime::KernelInstance {
     void* const* extras = nullptr;
   };
   void configureEpilogue(size_t part, const runtime::Shapes& shapes);
+  int64_t tilesOf(int64_t pixels) const { return (pixels + tileRows_ - 1) / tileRows_; }
   void divide();
   void pad(const float* from, float* to) const;
   void pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const;
@@ -69,9 +68,11 @@ class ConvolutionInstance final : public runtime::KernelInstance {
   bool isEven_ = false;             // rows of tiles lie evenly along a line, so that strips take them
   int64_t taps_ = 0, depth_ = 0;
   int64_t groupChannels_ = 0, groupPanels_ = 0, panels_ = 0, columns_ = 0;
+  int64_t tileRows_ = 1;  // pixels of a tile; the last one may have fewer
   int64_t tiles_ = 0, blockTiles_ = 1, innerTiles_ = 1, blocks_ = 0, chunkPanels_ = 1, chunks_ = 1;
-  bool fetchesOut_ = false;  // results leave the second cache
-  bool fetches_ = false;     // weights leave the second cache between launches
+  bool panelsFirst_ = false;  // one panel after another meets all pixels
+  bool fetchesOut_ = false;   // results leave the second cache
+  bool fetches_ = false;      // weights leave the second cache between launches
   std::vector<float> zeros_;
 };
 
@@ -116,33 +117,38 @@ size_t ConvolutionInstance::configure(const runtime::Shapes& shapes) {
   isFlat_ = unpadded && window_.size[0] * window_.size[1] == 1 && window_.stride[0] == 1 && window_.stride[1] == 1 &&
             window_.out == window_.extent;
   zeros_.assign(static_cast<size_t>(window_.channels), 0.f);
-  divide();
+  fetches_ = panels_ * kernel_.panelFloats() > kManyWeights;
   isEven_ = (isFlat_ || joined) && taps_ * depth_ <= kShortDepth && taps_ <= kMaxEvenTaps && !fetches_;
   for (const auto& panel : kernel_.panels()) isEven_ = isEven_ && panel.segments.size() == 1;
+  divide();
   const int64_t copied = window_.batch * window_.paddedExtent(0) * window_.paddedExtent(1) * window_.channels;
   return copies_ ? static_cast<size_t>(copied) * sizeof(float) : 0;
 }
 
-// The same for every number of threads, so that results are too.
+// Tiles are the same for every number of threads, so that results are too. A tile of a pixel or two takes nearly as
+// long as a whole one, since it reads the panel as well: 49 pixels are seven of seven.
 void ConvolutionInstance::divide() {
-  const int64_t rows = tileGeometry().rows;
-  tiles_ = tilesOf(window_.outPixels());
-  constexpr int64_t kJobs = 16;  // at least about so many, for balance
+  tileRows_ = tileGeometry().rows;
+  const int64_t pixels = window_.outPixels();
+  if (!isEven_ && pixels > 0) tileRows_ = (pixels + tilesOf(pixels) - 1) / tilesOf(pixels);
+  const int64_t rows = tileRows_;
+  tiles_ = tilesOf(pixels);
+  const int64_t jobs = platform::coreCount() > 1 ? 16 : 1;  // at least about so many, for balance
   const int64_t inTable = std::max<int64_t>(1, kTablePointers / (taps_ * rows));
   const int64_t weights = panels_ * kernel_.panelFloats();
+  panelsFirst_ = fetches_ && weights > window_.outPixels() * window_.channels;
   const int64_t block = weights > window_.outPixels() * window_.channels ? kLargeBlockFloats : kBlockFloats;
   const int64_t inCache = std::max<int64_t>(1, block / (rows * std::max<int64_t>(window_.channels, 1)));
-  fetches_ = weights > kManyWeights;
   fetchesOut_ = window_.outPixels() * columns_ > kManyResults;
   const int64_t allPanels = std::max<int64_t>(1, panels_);
-  const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / kJobs);
+  const int64_t balanced = std::max<int64_t>(1, tiles_ * allPanels / jobs);
   blockTiles_ = std::max<int64_t>(1, std::min({inTable, inCache, tiles_, balanced}));
   // A panel that leaves the first cache for each part should at least serve a few tiles, and one that does not fit
   // into it anyway all of them: its way from the second cache is as fast as the tiles want it.
   innerTiles_ = std::max<int64_t>(4, kInnerFloats / (rows * window_.size[0] * std::max<int64_t>(groupChannels_, 1)));
   if (kernel_.panelFloats() > kInnerPanelFloats) innerTiles_ = blockTiles_;
   blocks_ = (tiles_ + blockTiles_ - 1) / blockTiles_;
-  chunks_ = std::clamp<int64_t>((kJobs + blocks_ - 1) / std::max<int64_t>(blocks_, 1), 1, allPanels);
+  chunks_ = std::clamp<int64_t>((jobs + blocks_ - 1) / std::max<int64_t>(blocks_, 1), 1, allPanels);
   chunkPanels_ = (allPanels + chunks_ - 1) / chunks_;
   chunks_ = (allPanels + chunkPanels_ - 1) / chunkPanels_;
 }
@@ -181,9 +187,8 @@ void ConvolutionInstance::pad(const float* from, float* to) const {
 
 // Sources of consecutive pixels, tile by tile and tap by tap; the last tile may be short.
 void ConvolutionInstance::pointAt(const float* x, int64_t firstPixel, int64_t pixels, const float** table) const {
-  const int64_t rows = tileGeometry().rows;
-  for (int64_t done = 0; done < pixels; done += rows) {
-    const int64_t count = std::min(rows, pixels - done);
+  for (int64_t done = 0; done < pixels; done += tileRows_) {
+    const int64_t count = std::min(tileRows_, pixels - done);
     if (isFlat_) {
       for (int64_t i = 0; i < count; ++i) *table++ = x + (firstPixel + done + i) * window_.step;
       continue;
@@ -270,12 +275,14 @@ void ConvolutionInstance::strips(const float* x, int64_t first, int64_t pixels, 
 
 void ConvolutionInstance::job(int64_t index, const float* x) const {
   const float* table[kTablePointers];
-  const int64_t rows = tileGeometry().rows;
-  const int64_t firstTile = index / chunks_ * blockTiles_;
+  const int64_t rows = tileRows_;
+  const int64_t block = panelsFirst_ ? index % blocks_ : index / chunks_;
+  const int64_t chunk = panelsFirst_ ? index / blocks_ : index % chunks_;
+  const int64_t firstTile = block * blockTiles_;
   const int64_t firstPixel = firstTile * rows;
   const int64_t pixels = std::min(blockTiles_ * rows, window_.outPixels() - firstPixel);
   if (!isEven_) pointAt(x, firstPixel, pixels, table);
-  const int64_t firstPanel = index % chunks_ * chunkPanels_;
+  const int64_t firstPanel = chunk * chunkPanels_;
   const int64_t lastPanel = std::min(firstPanel + chunkPanels_, panels_);
   for (int64_t done = 0; done < pixels; done += innerTiles_ * rows) {
     const Part part{table + done * taps_, firstPixel + done, std::min(innerTiles_ * rows, pixels - done)};
@@ -290,7 +297,7 @@ void ConvolutionInstance::job(int64_t index, const float* x) const {
 }
 
 void ConvolutionInstance::panel(const Part& part, int64_t p, bool isFirst, bool hasNext) const {
-  const auto [rows, columns] = tileGeometry();
+  const int64_t rows = tileRows_, columns = tileGeometry().columns;
   const auto& functions = tileFunctions();
   const auto& [group, segments, hasHalves] = kernel_.panels()[static_cast<size_t>(p)];
   const auto& segment = segments.front();

@@ -1,4 +1,4 @@
-// Windows of 3x3 and 5x5 go along rows where the epilogue lets them. Else pixels in the middle of a row share the
+// Windows three and five wide go along rows where the epilogue lets them. Else pixels in the middle of a row share the
 // addresses of their taps; the others have a table of their own.
 #include "backends/cpu/kernels/common/depthwise_sums.h"
 
@@ -45,8 +45,8 @@ void DepthwiseSums::configure(const Window& window) {
   window_ = window;
   const Window& w = window_;
   taps_ = w.size[0] * w.size[1];
-  isRow_ = w.size[0] == w.size[1] && (w.size[0] == 3 || w.size[0] == 5) && w.dilation[1] == 1 && w.stride[1] <= 2 &&
-           w.before[1] <= w.size[1] / 2;
+  const bool hasRows = (w.size[1] == 3 && (w.size[0] == 1 || w.size[0] == 3)) || (w.size[1] == 5 && w.size[0] <= 5);
+  isRow_ = hasRows && w.dilation[1] == 1 && w.stride[1] <= 2 && w.before[1] <= w.size[1] / 2;
   zeros_.assign(static_cast<size_t>(w.channels + (kMaxTileRows - 1) * w.stride[1] * w.step), 0.f);
   firstInner_ = std::clamp<int64_t>((w.before[1] + w.stride[1] - 1) / w.stride[1], 0, w.out[1]);
   const int64_t reach = (w.size[1] - 1) * w.dilation[1];
@@ -125,8 +125,9 @@ void DepthwiseSums::tile(TileCall& tile, const TileFunctions& functions, const C
 void DepthwiseSums::runRows(const Call& call, const TileEpilogue::Ends& ends, int64_t pixel, int64_t count,
                             int64_t row) const {
   const Window& w = window_;
-  const auto function = depthwiseRowsFunction(w.size[0], w.stride[1]);
+  const auto function = depthwiseRowsFunction(w.size[1], w.stride[1]);
   DepthwiseRows rows;
+  rows.windowLines = w.size[0];
   rows.columns = w.extent[1];
   rows.channels = w.channels;
   rows.panels = call.panels;

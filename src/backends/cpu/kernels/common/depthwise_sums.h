@@ -60,7 +60,7 @@ class DepthwiseSums {
   Window window_;
   int64_t taps_ = 0;
   int64_t firstInner_ = 0, lastInner_ = 0;  // columns of a row whose windows lie within the image's
-  bool isRow_ = false;                      // of 3x3 windows that walk along a row
+  bool isRow_ = false;                      // of windows that walk along a row
   std::vector<float> zeros_;
 };
 

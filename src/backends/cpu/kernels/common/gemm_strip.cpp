@@ -13,16 +13,28 @@
 #include <type_traits>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
+#include "core/platform/core_facts.h"
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/tile_sums.inc"
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 
 // The sums of one tile, begun with the bias.
-template <Columns Width>
+template <Columns Width, bool Apart>
 HWY_INLINE void sums(const TileCall& call, const float* from, const EvenRows& rows, V* left, V* right) {
   constexpr bool kWide = Width != Columns::kOne;
   const D d;
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (Apart) {
+    const auto point = [&](int64_t, const float** in) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) in[r] = from + r * rows.rowStep;
+      from += rows.tapStep;
+    };
+    return sumHalves<kRows, 1>(
+        call, point, [] {}, left, right);
+  }
+#endif
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V leftStart = call.bias != nullptr ? hn::LoadU(d, call.bias) : hn::Zero(d);
   const V rightStart = startOfRight<Width>(call.bias);
@@ -95,8 +107,8 @@ HWY_INLINE int64_t stripOfOne(TileCall& call, const EvenRows& rows) {
   return done;
 }
 
-// With `Plain`, whole vectors are stored as they are.
-template <Columns Width, bool Plain>
+// With `Plain`, whole vectors are stored as they are. With `Apart`, halves of vectors do not share vectors.
+template <Columns Width, bool Plain, bool Apart = false>
 void strip(const TileCall& all, const EvenRows& rows) {
   constexpr bool kWide = Width != Columns::kOne;
   const D d;
@@ -109,7 +121,7 @@ void strip(const TileCall& all, const EvenRows& rows) {
   for (; done + kRows <= rows.count; done += kRows) {
     V left[kRows];
     V right[kRows];
-    sums<Width>(call, from, rows, left, right);
+    sums<Width, Apart>(call, from, rows, left, right);
     if constexpr (Plain) {
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
@@ -133,25 +145,31 @@ void strip(const TileCall& all, const EvenRows& rows) {
   tileFunctions()[static_cast<size_t>(count)](call);
 }
 
-template <bool Plain>
+template <bool Plain, bool Apart>
 void stripOf(const TileCall& call, const EvenRows& rows) {
   if (call.width <= static_cast<int64_t>(hn::Lanes(D()))) return strip<Columns::kOne, Plain>(call, rows);
   if constexpr (kPairs) {
-    if (call.hasHalves) return strip<Columns::kHalves, Plain>(call, rows);
+    if (call.hasHalves) return strip<Columns::kHalves, Plain, Apart>(call, rows);
   }
   strip<Columns::kTwo, Plain>(call, rows);
 }
 
+template <bool Apart>
 void stripAny(const TileCall& call, const EvenRows& rows) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const bool isPlain = call.width % lanes == 0 && call.addend == nullptr && call.slope == nullptr &&
                        call.low == -kInfinity && call.high == kInfinity;
-  if (isPlain) return stripOf<true>(call, rows);
-  stripOf<false>(call, rows);
+  if (isPlain) return stripOf<true, Apart>(call, rows);
+  stripOf<false, Apart>(call, rows);
 }
 
-StripFunction stripFor() { return &stripAny; }
+StripFunction stripFor() {
+  if constexpr (HWY_TARGET <= HWY_AVX3) {
+    if (platform::halvesVectors()) return &stripAny<true>;
+  }
+  return &stripAny<false>;
+}
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "backends/cpu/kernels/common/gemm_tile.h"
+#include "core/platform/core_facts.h"
 
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/kernels/simd/tile_sums.inc"
@@ -79,8 +80,42 @@ void tile(const TileCall& call) {
   store<Rows, kWide>(call, left[0], right[0]);
 }
 
+#if HWY_TARGET <= HWY_AVX3
 template <int Rows, int Chains>
+void tileOfHalves(const TileCall& call) {
+  V left[Rows];
+  V right[Rows];
+  const float* const* sources = call.sources;
+  const auto point = [&](int64_t, const float** in) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) in[r] = sources[r] + call.offset;
+    sources += Rows;
+  };
+  if (call.ahead.at == nullptr) {
+    sumHalves<Rows, Chains>(
+        call, point, [] {}, left, right);
+  } else {
+    const float* ahead = call.ahead.at;
+    const auto fetch = [&] {
+      constexpr int kSecondCache = 2;
+      __builtin_prefetch(ahead, 0, kSecondCache);
+      __builtin_prefetch(ahead + call.ahead.second, 0, kSecondCache);
+      ahead += call.ahead.step;
+    };
+    sumHalves<Rows, Chains>(call, point, fetch, left, right);
+  }
+  store<Rows, true>(call, left, right);
+}
+#endif
+
+// With `Apart`, halves of vectors do not share vectors.
+template <int Rows, int Chains, bool Apart>
 void tileAny(const TileCall& call) {
+#if HWY_TARGET <= HWY_AVX3
+  if constexpr (Apart) {
+    if (call.hasHalves && call.width > static_cast<int64_t>(hn::Lanes(D()))) return tileOfHalves<Rows, Chains>(call);
+  }
+#endif
   if (call.width <= static_cast<int64_t>(hn::Lanes(D()))) return tile<Rows, Chains, Columns::kOne, false>(call);
   if constexpr (kPairs) {
     if (call.hasHalves && call.ahead.at != nullptr) return tile<Rows, Chains, Columns::kHalves, true>(call);
@@ -90,9 +125,24 @@ void tileAny(const TileCall& call) {
   tile<Rows, Chains, Columns::kTwo, false>(call);
 }
 
+template <bool Apart>
+TileFunctions tilesOf() {
+  return {nullptr,
+          tileAny<1, 4, Apart>,
+          tileAny<2, 2, Apart>,
+          tileAny<3, 2, Apart>,
+          tileAny<4, 1, Apart>,
+          tileAny<5, 1, Apart>,
+          tileAny<6, 1, Apart>,
+          tileAny<7, 1, Apart>,
+          tileAny<8, 1, Apart>};
+}
+
 TileFunctions tiles() {
-  return {nullptr,       tileAny<1, 4>, tileAny<2, 2>, tileAny<3, 2>, tileAny<4, 1>,
-          tileAny<5, 1>, tileAny<6, 1>, tileAny<7, 1>, tileAny<8, 1>};
+  if constexpr (HWY_TARGET <= HWY_AVX3) {
+    if (platform::halvesVectors()) return tilesOf<true>();
+  }
+  return tilesOf<false>();
 }
 
 TileGeometry geometry() { return {kRows, static_cast<int>(2 * hn::Lanes(D()))}; }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "core/dims.h"
 #include "ops/op/convolution.h"
@@ -10,7 +11,7 @@
 
 namespace tenon::backends::cpu {
 
-// The two spatial axes stand side by side.
+// The two spatial axes stand side by side, the one along which pixels lie behind the other.
 struct Window {
   int64_t batch = 0, channels = 0, outChannels = 0;
   int64_t step = 0, outStep = 0;  // floats from pixel to pixel
@@ -20,6 +21,11 @@ struct Window {
   // Extent with the padding that windows reach; not less than the image where windows leave some of it out.
   int64_t paddedExtent(size_t axis) const {
     return (out[axis] - 1) * stride[axis] + (size[axis] - 1) * dilation[axis] + 1;
+  }
+  // An image of one column: its pixels lie one behind another as those of a line do, along which kernels go.
+  bool isColumn() const { return extent[1] == 1 && out[1] == 1 && size[1] == 1 && before[1] == 0; }
+  void lieDown() {
+    for (auto* numbers : {&extent, &out, &size, &stride, &dilation, &before}) std::swap((*numbers)[0], (*numbers)[1]);
   }
   bool endsInside() const {
     return paddedExtent(0) - before[0] <= extent[0] && paddedExtent(1) - before[1] <= extent[1];
@@ -48,6 +54,7 @@ inline Window makeWindow(const ops::Convolution& op, const Dims& w, const runtim
     const auto& padding = op.prePadding[i];
     window.before[i] = padding.isConstant() ? padding.constant() : padding.evaluate(*symbols);
   }
+  if (window.isColumn()) window.lieDown();
   return window;
 }
 

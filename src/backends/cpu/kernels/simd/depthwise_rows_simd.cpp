@@ -1,5 +1,5 @@
 // Rows of depthwise sums in Highway: a vector holds neighbouring channels, and a column that is loaded serves all
-// windows that it stands in. Weights of 3x3 windows stay in registers along the row, those of 5x5 a line at a time.
+// windows that it stands in. Weights of windows three wide stay in registers along the row, of wider ones a line's.
 // Highway wants its headers in this order.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -65,32 +65,40 @@ HWY_INLINE int64_t innerPixels(const DepthwiseRows& call, int64_t size, int64_t 
   return room < 0 ? 0 : std::min(call.pixels, room / stride + 1);
 }
 
-// One column of three lines.
+// One column of three lines, or of one, which is the first.
 struct Column {
   V top, middle, bottom;
 };
 
-HWY_INLINE V addColumn(const Column& x, V w0, V w1, V w2, V sum) {
-  return hn::MulAdd(x.bottom, w2, hn::MulAdd(x.middle, w1, hn::MulAdd(x.top, w0, sum)));
+template <int Lines>
+HWY_INLINE V addColumn(const Column& x, const Column& w, V sum) {
+  sum = hn::MulAdd(x.top, w.top, sum);
+  if constexpr (Lines == 3) sum = hn::MulAdd(x.bottom, w.bottom, hn::MulAdd(x.middle, w.middle, sum));
+  return sum;
 }
 
-// The channels from `channel` on.
-template <int Stride, bool Whole, bool Leaky>
+// The channels from `channel` on, windows of 3x3 or 1x3.
+template <int Lines, int Stride, bool Whole, bool Leaky>
 HWY_INLINE void row3(const DepthwiseRows& call, int64_t channel, size_t some) {
   const D d;
   const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(d));
-  const float* const weights = weightsAt(call, channel, 9);
-  const auto weight = [&](int64_t tap) { return hn::LoadU(d, weights + tap * width); };
-  const V w00 = weight(0), w01 = weight(1), w02 = weight(2), w10 = weight(3), w11 = weight(4), w12 = weight(5),
-          w20 = weight(6), w21 = weight(7), w22 = weight(8);
+  const float* const weights = weightsAt(call, channel, 3 * Lines);
+  const auto weight = [&](int64_t tap) -> Column {
+    const V first = hn::LoadU(d, weights + tap * width);
+    if constexpr (Lines == 1) return {first, first, first};
+    return {first, hn::LoadU(d, weights + (tap + 3) * width), hn::LoadU(d, weights + (tap + 6) * width)};
+  };
+  const Column w0 = weight(0), w1 = weight(1), w2 = weight(2);
   const V bias = biasAt(call, channel);
   Ends<Whole, Leaky> ends(call, channel, some);
   const float* const top = call.lines[0] + channel;
-  const float* const middle = call.lines[1] + channel;
-  const float* const bottom = call.lines[2] + channel;
-  const int64_t topStep = call.steps[0], middleStep = call.steps[1], bottomStep = call.steps[2];
+  const float* const middle = call.lines[Lines / 2] + channel;
+  const float* const bottom = call.lines[Lines - 1] + channel;
+  const int64_t topStep = call.steps[0], middleStep = call.steps[Lines / 2], bottomStep = call.steps[Lines - 1];
   const auto inside = [&](int64_t at) -> Column {
-    return {ends.load(top + at * topStep), ends.load(middle + at * middleStep), ends.load(bottom + at * bottomStep)};
+    const V first = ends.load(top + at * topStep);
+    if constexpr (Lines == 1) return {first, first, first};
+    return {first, ends.load(middle + at * middleStep), ends.load(bottom + at * bottomStep)};
   };
   const auto column = [&](int64_t at) -> Column {
     if (at >= 0 && at < call.columns) return inside(at);
@@ -99,16 +107,16 @@ HWY_INLINE void row3(const DepthwiseRows& call, int64_t channel, size_t some) {
   const int64_t pixels = call.pixels;
   const int64_t inner = innerPixels(call, 3, Stride);
   int64_t at = call.first;
-  V sum = addColumn(column(at), w00, w10, w20, bias);
+  V sum = addColumn<Lines>(column(at), w0, bias);
   if constexpr (Stride == 1) {
     const Column two = column(at + 1);
-    sum = addColumn(two, w01, w11, w21, sum);
-    V next = addColumn(two, w00, w10, w20, bias);
+    sum = addColumn<Lines>(two, w1, sum);
+    V next = addColumn<Lines>(two, w0, bias);
     at += 2;
     const auto go = [&](const Column& x) {
-      ends.store(addColumn(x, w02, w12, w22, sum));
-      sum = addColumn(x, w01, w11, w21, next);
-      next = addColumn(x, w00, w10, w20, bias);
+      ends.store(addColumn<Lines>(x, w2, sum));
+      sum = addColumn<Lines>(x, w1, next);
+      next = addColumn<Lines>(x, w0, bias);
       ++at;
     };
     int64_t p = 0;
@@ -116,8 +124,8 @@ HWY_INLINE void row3(const DepthwiseRows& call, int64_t channel, size_t some) {
     for (; p < pixels; ++p) go(column(at));
   } else {
     const auto go = [&](const Column& one, const Column& last) {
-      ends.store(addColumn(last, w02, w12, w22, addColumn(one, w01, w11, w21, sum)));
-      sum = addColumn(last, w00, w10, w20, bias);
+      ends.store(addColumn<Lines>(last, w2, addColumn<Lines>(one, w1, sum)));
+      sum = addColumn<Lines>(last, w0, bias);
       at += 2;
     };
     int64_t p = 0;
@@ -132,7 +140,7 @@ HWY_INLINE void row5(const DepthwiseRows& call, int64_t channel, size_t some) {
   constexpr int kSize = 5, kPixels = 8, kColumns = (kPixels - 1) * Stride + kSize;
   const D d;
   const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(d));
-  const float* const weights = weightsAt(call, channel, kSize * kSize);
+  const float* const weights = weightsAt(call, channel, call.windowLines * kSize);
   const V bias = biasAt(call, channel);
   Ends<Whole, Leaky> ends(call, channel, some);
   const auto go = [&](int64_t at, int64_t count, auto isInside) {
@@ -177,7 +185,8 @@ void rowsOf(const DepthwiseRows& call) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   const auto row = [&](int64_t channel, size_t some, auto isWhole) {
     if constexpr (Size == 3) {
-      row3<Stride, isWhole(), Leaky>(call, channel, some);
+      if (call.windowLines == 1) return row3<1, Stride, isWhole(), Leaky>(call, channel, some);
+      row3<3, Stride, isWhole(), Leaky>(call, channel, some);
     } else {
       row5<Stride, isWhole(), Leaky>(call, channel, some);
     }
@@ -206,9 +215,9 @@ TENON_SIMD_TABLE(depthwiseRows);
 
 }  // namespace
 
-DepthwiseRowsFunction depthwiseRowsFunction(int64_t size, int64_t stride) {
+DepthwiseRowsFunction depthwiseRowsFunction(int64_t width, int64_t stride) {
   static const std::array<DepthwiseRowsFunction, 4> kFunctions = TENON_SIMD_BEST(depthwiseRows)();
-  return kFunctions[static_cast<size_t>((size - 3) + stride - 1)];
+  return kFunctions[static_cast<size_t>((width - 3) + stride - 1)];
 }
 
 }  // namespace tenon::backends::cpu

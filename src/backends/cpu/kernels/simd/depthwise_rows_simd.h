@@ -1,4 +1,4 @@
-// Depthwise sums of 3x3 and 5x5 windows along a row of a channels-last image, compiled for every SIMD width.
+// Depthwise sums of windows three or five wide along a row of a channels-last image, compiled for every SIMD width.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@ namespace tenon::backends::cpu {
 struct DepthwiseRows {
   std::array<const float*, 5> lines{};  // of the image, as many as the window has
   std::array<int64_t, 5> steps{};       // floats from column to column; 0 where a line is zeros
-  int64_t firstLine = 0, endLine = 5;   // those between are in the image; 5x5 windows read no others
+  int64_t windowLines = 5;              // of windows three wide 1 or 3, of others up to 5
+  int64_t firstLine = 0, endLine = 5;   // those between are in the image; windows five wide read no others
   int64_t first = 0, columns = 0;
   int64_t pixels = 0;
   int64_t channels = 0;
@@ -26,7 +27,7 @@ struct DepthwiseRows {
 };
 
 using DepthwiseRowsFunction = void (*)(const DepthwiseRows& call);
-// By the size of the window, 3 or 5, and the stride, 1 or 2.
-DepthwiseRowsFunction depthwiseRowsFunction(int64_t size, int64_t stride);
+// By the width of the window, 3 or 5, and the stride, 1 or 2.
+DepthwiseRowsFunction depthwiseRowsFunction(int64_t width, int64_t stride);
 
 }  // namespace tenon::backends::cpu
