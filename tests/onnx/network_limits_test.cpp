@@ -256,5 +256,29 @@ TEST(Limits, TensorsTooLargeToBeMade) {
   EXPECT_NE(bench.errors().find("elements"), std::string::npos) << bench.errors();
 }
 
+// Of lengths with factors, which are transformed in two steps, of one that is a prime, and of more than a product
+// holds.
+TEST(Limits, FourierTransformsOfLongAxes) {
+  for (const int64_t length : {int64_t{1} << 14, int64_t{1} << 30, int64_t{2147483647}, int64_t{1} << 46}) {
+    ModelMaker axis(17);
+    axis.input("x", {1, length, 1});
+    ModelMaker::set(axis.node("DFT", {"x"}, {"y"}), "onesided", int64_t{1});
+    axis.output("y");
+    if (length == 1 << 14) {
+      NetworkBench bench;
+      EXPECT_TRUE(bench.parse(axis)) << bench.errors();
+      continue;
+    }
+    expectRefused(axis, ErrorCode::kUNSUPPORTED_NODE_SHAPE, {"needs a matrix"});
+    ModelMaker frames(17);
+    frames.input("x", {1, -1, 1});
+    frames.ints("step", {}, {1});
+    frames.ints("length", {}, {length});
+    frames.node("STFT", {"x", "step", "", "length"}, {"y"});
+    frames.output("y");
+    expectRefused(frames, ErrorCode::kUNSUPPORTED_NODE_SHAPE, {"needs a matrix"});
+  }
+}
+
 }  // namespace
 }  // namespace tenon::parsers::onnx

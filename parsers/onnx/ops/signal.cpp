@@ -1,4 +1,5 @@
 // Fourier transforms as products with constant matrices, windows and mel filters.
+#include <algorithm>
 #include <cmath>
 
 #include "common/fold.h"
@@ -23,10 +24,11 @@ struct Transform {
 // Of a one-sided spectrum each bin but the first and the middle one stands for its mirror image too.
 Term factors(NetworkWriter& writer, const Transform& transform, int64_t inputs, int part, DataType type) {
   const int64_t width = transform.realResult ? 1 : 2;
-  if (inputs * transform.bins * width > kMovementLimit) {
+  if (std::max(inputs, transform.bins) > kMovementLimit || inputs * transform.bins * width > kMovementLimit) {
     fail(FaultKind::kUnsupportedShape,
-         fmt::format("a transform of {} inputs to {} results needs a matrix of {} elements; expected {} at most",
-                     inputs, transform.bins, inputs * transform.bins * width, kMovementLimit));
+         fmt::format("a transform of {} inputs to {} results needs a matrix of {} times as many elements; expected {} "
+                     "elements at most",
+                     inputs, transform.bins, width, kMovementLimit));
   }
   std::vector<double> numbers(static_cast<size_t>(inputs * transform.bins * width));
   const double scale = transform.inverse ? 1.0 / static_cast<double>(transform.length) : 1.0;
@@ -51,12 +53,22 @@ Term factors(NetworkWriter& writer, const Transform& transform, int64_t inputs, 
 // The least factor of a length from which a transform in two steps takes fewer than half of the products; 0: none.
 int64_t firstFactor(int64_t length) {
   constexpr int64_t kLeast = 8;
+  if (length > kMovementLimit) {
+    return 0;
+  }
   for (auto factor = static_cast<int64_t>(std::sqrt(static_cast<double>(length))); factor >= kLeast; --factor) {
     if (length % factor == 0) {
       return factor;
     }
   }
   return 0;
+}
+
+// Whether its matrices, which transformedInTwoSteps() makes, have no more elements than a constant may.
+bool fitsInTwoSteps(const Transform& transform, int64_t first) {
+  const int64_t second = transform.length / first;
+  const int64_t kept = (transform.bins - 1) / first + 1;
+  return 2 * transform.length * first <= kMovementLimit && 4 * second * kept <= kMovementLimit;
 }
 
 // With length = first * second, n = second * n1 + n2 and k = k1 + first * k2: the sum over n1 for each n2 and k1, which
@@ -112,7 +124,7 @@ Term transformed(const Term& real, const std::optional<Term>& imaginary, const T
   constexpr int64_t kLeastInTwoSteps = 256;
   const int64_t first = firstFactor(transform.length);
   const bool isPlain = !imaginary && !transform.inverse && !transform.realResult;
-  if (isPlain && first > 0 && transform.length >= kLeastInTwoSteps &&
+  if (isPlain && first > 0 && transform.length >= kLeastInTwoSteps && fitsInTwoSteps(transform, first) &&
       real.fixedDim(-1, "the transformed axis") == transform.length) {
     return transformedInTwoSteps(real, transform, first);
   }

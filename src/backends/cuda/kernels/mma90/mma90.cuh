@@ -14,6 +14,7 @@
 #include "bulk_copies.cuh"
 #include "mma90_norm.cuh"
 #include "mma90_parts.cuh"
+#include "mma90_place.cuh"
 #include "mma90_products.cuh"
 #include "mma90_subpixels.cuh"
 #include "mma90_windows.cuh"
@@ -62,43 +63,7 @@ struct Mma90 {
   typedef typename Finish::template ColumnInputs<kWidth> ColumnInputs;  // of all units of a thread
   typedef Pack<float, kPack> Some;
 
-  // The block's part of the work.
-  struct Place {
-    int block;         // of the cluster
-    int first, count;  // steps of the inner extent
-    int stages;        // that they make
-    int tileOfColumns, firstRow, firstColumn, endColumn;
-    int firstChannel;  // of windows
-    ByteBarrier *full, *empty, *numbered, *parted, *joined;
-    unsigned char* ring;
-    float *numbers, *received;
-
-    __device__ __forceinline__ Place(const Mma90Parameters& p, unsigned char* memory) {
-      block = kBlocks == 1 ? 0 : blockOfCluster();
-      first = p.steps * block / kBlocks;
-      count = p.steps * (block + 1) / kBlocks - first;
-      stages = count / kSteps;  // what a part has are whole stages
-      tileOfColumns = blockIdx.y;
-      firstRow = blockIdx.z * kRows;
-      firstColumn = tileOfColumns * kColumns;
-      endColumn = p.columns;
-      firstChannel = 0;
-      if (kWindows) {
-        const int part = (unsigned)tileOfColumns / p.window.tiles;
-        firstColumn -= part * ((int)p.window.tiles.divisor * kColumns - p.window.columns);
-        endColumn = min(p.columns, (part + 1) * p.window.columns);
-        firstChannel = part * p.window.channels;
-      }
-      full = (ByteBarrier*)memory;
-      empty = full + kMma90MostStages;
-      numbered = empty + kMma90MostStages;
-      parted = numbered + 1;
-      joined = parted + kMma90MostStages;
-      ring = memory + kMma90HeadBytes;
-      numbers = (float*)(ring + p.ringBytes);
-      received = numbers + kNumbers;
-    }
-  };
+  typedef Mma90Place<Mma90> Place;
 
   __device__ __forceinline__ static void copyWeights(const Mma90Parameters& p, const Place& at, int stage, int slot) {
     unsigned char* const to = at.ring + slot * kStageBytes;
