@@ -19,7 +19,8 @@ constexpr int64_t kBand = 128;
 constexpr int64_t kLongBand = 2048;  // where the destination's is short
 constexpr int64_t kColumns = 256;
 constexpr int64_t kGrainBytes = 1 << 16;
-constexpr int64_t kLongRow = 16;  // worth a call
+constexpr int64_t kLongRow = 16;    // worth a call
+constexpr int64_t kShortRow = 512;  // of which one call for many is worth more
 
 // A row, `count` times behind each other: what is there is copied, twice as much each time while that is near.
 template <typename T>
@@ -128,7 +129,7 @@ void StridedCopy::rows(const T* from, T* to, int64_t begin, int64_t end) const {
     if (dense && fromNext == 0 && toNext == inner && stop - row > 1) {
       repeat(in, out, inner, stop - row);
       row = stop;
-    } else if (toStep == 1 && fromStep == 0 && toNext == inner && stop - row > 1) {
+    } else if (toStep == 1 && fromStep == 0 && toNext == inner && stop - row > 1 && inner > 8 && inner <= kShortRow) {
       repeatFunction(sizeof(T))(in, fromNext, static_cast<size_t>(stop - row), static_cast<size_t>(inner), out);
       row = stop;
     } else if (dense && withCount<2, 3, 4, 5, 6, 7, 8, 12, 16>(inner, [&](auto count) {

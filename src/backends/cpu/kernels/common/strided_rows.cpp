@@ -36,8 +36,7 @@ bool collectShort(const T* from, int64_t step, int64_t stride, int64_t rows, int
   return false;
 }
 
-// One row again and again: what is there is copied, twice as much each time, or written as one element where it is as
-// long as one.
+// One row again and again, as one element where it is as long as one; false where it is not.
 template <typename T>
 bool repeatAs(const char* row, int64_t rowBytes, int64_t rows, char* to) {
   if (rowBytes != sizeof(T)) return false;
@@ -46,10 +45,13 @@ bool repeatAs(const char* row, int64_t rowBytes, int64_t rows, char* to) {
   for (int64_t r = 0; r < rows; ++r) std::memcpy(to + r * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
   return true;
 }
-void repeatRow(const char* row, int64_t rowBytes, int64_t rows, char* to) {
-  if (repeatAs<uint16_t>(row, rowBytes, rows, to) || repeatAs<uint32_t>(row, rowBytes, rows, to) ||
-      repeatAs<uint64_t>(row, rowBytes, rows, to))
-    return;
+bool repeatShort(const char* row, int64_t rowBytes, int64_t rows, char* to) {
+  return repeatAs<uint16_t>(row, rowBytes, rows, to) || repeatAs<uint32_t>(row, rowBytes, rows, to) ||
+         repeatAs<uint64_t>(row, rowBytes, rows, to);
+}
+
+// What is there is copied, twice as much each time.
+void repeatLong(const char* row, int64_t rowBytes, int64_t rows, char* to) {
   const int64_t all = rowBytes * rows;
   std::memcpy(to, row, static_cast<size_t>(rowBytes));
   for (int64_t done = rowBytes; done < all; done *= 2)
@@ -79,8 +81,11 @@ void gatherStrided(int64_t bytes, const char* from, int64_t stride, int64_t coun
 }
 
 void gatherRows(int64_t bytes, const char* from, int64_t step, int64_t stride, int64_t rows, int64_t count, char* to) {
-  if (step == 0 && stride == 1 && rows > 1 && count > 0) return repeatRow(from, count * bytes, rows, to);
-  if (stride == 0 && rows > 1)
+  constexpr int64_t kShort = 8;  // elements, which collectShort() knows
+  const bool isSame = step == 0 && stride == 1 && rows > 1;
+  if (isSame && repeatShort(from, count * bytes, rows, to)) return;
+  if (isSame && count > kShort) return repeatLong(from, count * bytes, rows, to);
+  if (stride == 0 && rows > 1 && count > kShort)
     return repeatFunction(bytes)(from, step, static_cast<size_t>(rows), static_cast<size_t>(count), to);
   const auto isShort = [&]<typename T>(T) {
     return collectShort(reinterpret_cast<const T*>(from), step, stride, rows, count, reinterpret_cast<T*>(to));
