@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kFewChannels = 8;    // more fill the tensor cores of a deconvolution
 constexpr int64_t kManyPixels = 16;    // in a stride, fewer leave them to kernels for deconvolutions
 constexpr int64_t kMostWindows = 256;  // that overlap
+constexpr int kMostAxes = 4;           // of images: those of volumes would be moved as eight
 
 int64_t strideOf(const ops::Deconvolution& op, int axis) {
   return op.strides.empty() ? 1 : op.strides[static_cast<size_t>(axis)];
@@ -34,6 +35,7 @@ bool isOfCells(const Graph& graph, const graph::Node& node) {
       !std::all_of(op->postPadding.begin(), op->postPadding.end(), isCut))
     return false;
   const Dims& w = weights.constant->dims();
+  if (w.rank > kMostAxes) return false;
   int64_t pixels = 1, windows = 1;
   for (int axis = 2; axis < w.rank; ++axis) {
     const int64_t stride = strideOf(*op, axis - 2);
