@@ -40,10 +40,11 @@ constexpr Pass kPipeline[] = {
     {PASS(points_to_matmul), When::kAlways, On::kGpu},    // likewise
     {PASS(place_to_matmul), When::kAlways, On::kGpu},     // likewise
     {PASS(find_experts), When::kAlways, On::kGpu},        // while products have their gathers as operands
-    {PASS(merge_slices), When::kAlways, On::kAll},        // and those of slices and concatenations
-    {PASS(find_rotations), When::kAlways, On::kGpu},      // while sums and products stand alone ...
-    {PASS(fold_constants), When::kAlways, On::kGpu},      // ... and what it makes of angles is a constant
-    {PASS(scatter_boxes), When::kAlways, On::kAll},       // while sums of slices stand alone
+    {PASS(cells_to_convolution), When::kAlways, On::kGpu},  // while pixels are as the network has them
+    {PASS(merge_slices), When::kAlways, On::kAll},          // and those of slices and concatenations
+    {PASS(find_rotations), When::kAlways, On::kGpu},        // while sums and products stand alone ...
+    {PASS(fold_constants), When::kAlways, On::kGpu},        // ... and what it makes of angles is a constant
+    {PASS(scatter_boxes), When::kAlways, On::kAll},         // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them
     {PASS(merge_reductions), When::kAlways, On::kAll},  // one form of global pooling
     {PASS(simulate_quantization), When::kAlways, On::kAll},  // scales are operands, which may be numbers

@@ -56,6 +56,23 @@ TEST(FindRotations, FactorsThatMatterStay) {
   expectPass("find_rotations", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda(false));
 }
 
+// Two angles of one width, but of other ranks, are no rows of one table.
+TEST(FindRotations, FactorsOfTwoShapesStay) {
+  std::string text = halves("input %c : f32[5,4]\ninput %d : f32[1,5,4]\ninput %s : f32[5,4]\n");
+  const auto place = text.find("(%x1, %c)");
+  text.replace(place, 9, "(%x1, %d)");
+  expectPass("find_rotations", text, kLeft, onCuda());
+}
+
+TEST(FindRotations, NothingToTurn) {
+  expectPass(
+      "find_rotations",
+      "input %x : f32[2,0]\ninput %c : f32[0]\n%x0 : f32[2,0] = slice{start=[0,0] size=[2,0]}(%x) \"x0\"\n"
+      "%p : f32[2,0] = pointwise{expr=\"mul(x0,x1)\"}(%x0, %c) \"p\"\n%q : f32[2,0] = pointwise{expr=\"mul(x0,x1)\"}(%c, %x0) \"q\"\n"
+      "%y : f32[2,0] = concat{axis=-1}(%p, %q) \"y\"\noutput %y\n",
+      "slice pointwise pointwise concat", onCuda());
+}
+
 // Every other element, as pairs of a new axis.
 std::string steps(const std::string& axes) {
   return "input %x : f32[2,5,8]\ninput %c : f32[5,4]\ninput %s : f32[4]\n"

@@ -82,7 +82,7 @@ std::optional<Halves> halvesOf(const Graph& graph, NodeId first, NodeId second) 
   const auto& a = *graph.node(first).op.as<ops::Slice>();
   const auto& b = *graph.node(second).op.as<ops::Slice>();
   const ValueId whole = graph.node(first).inputs[0];
-  Halves halves{whole, graph.value(whole).type.shape, halves.shape.size(), false};
+  Halves halves{whole, graph.value(whole).type.shape, a.start.size(), false};
   if (graph.node(second).inputs[0] != whole || !(a.size == b.size) || !(a.stride == b.stride)) return std::nullopt;
   for (size_t i = 0; i < a.start.size(); ++i) {
     const bool isDense = a.stride.empty() || a.stride[i].isConstant(1);
@@ -152,6 +152,24 @@ bool isSmall(const Graph& graph, ValueId factor, const Shape& sum) {
   return value.constant != nullptr || !(value.type.shape == sum);
 }
 
+// Whether the terms are of the sum's shape, have factors all or none, and these become one where they meet.
+bool factorsFit(const Graph& graph, const std::array<Piece, 2>& pieces, const Shape& sum, const Shape& piece,
+                size_t axis) {
+  const bool haveFactors = pieces[0].terms[0].factor != graph::kNone;
+  for (size_t place = 0; place < pieces[0].terms.size(); ++place) {
+    std::optional<Shape> shape;
+    for (const auto& [terms, nodes] : pieces) {
+      const Term& term = terms[place];
+      if (!(graph.value(term.half).type.shape == sum) || haveFactors != (term.factor != graph::kNone)) return false;
+      if (!haveFactors) continue;
+      const auto wanted = withAxis(graph.value(term.factor).type.shape, sum, piece, axis);
+      if (!wanted || !isSmall(graph, term.factor, sum) || (shape && !(*shape == *wanted))) return false;
+      shape = wanted;
+    }
+  }
+  return true;
+}
+
 ScalarExpr of(ScalarOp op) { return ScalarExpr::of(op, {ScalarArgument::input(0), ScalarArgument::input(1)}); }
 
 bool find(Graph& graph, NodeId id, const Options& options) {
@@ -178,16 +196,7 @@ bool find(Graph& graph, NodeId id, const Options& options) {
   if (axis != halves->axis || !(output.shape == halves->shape) || !isFloating(output.dtype)) return false;
   if (!(sum == piece) && !insertsAxis(sum, piece, axis)) return false;
   if (!(graph.value(unshaped(graph, node.inputs[1])).type.shape == sum)) return false;
-  for (const auto& one : pieces) {
-    for (const auto& term : one.terms) {
-      const bool hasFactor = term.factor != graph::kNone;
-      if (!(graph.value(term.half).type.shape == sum) || hasFactor != (pieces[0].terms[0].factor != graph::kNone))
-        return false;
-      if (hasFactor &&
-          (!isSmall(graph, term.factor, sum) || !withAxis(graph.value(term.factor).type.shape, sum, piece, axis)))
-        return false;
-    }
-  }
+  if (piece[axis].isConstant(0) || !factorsFit(graph, pieces, sum, piece, axis)) return false;
   ops::Slice roll{Shape(halves->shape.size(), 0), halves->shape, {}, ops::SliceMode::kWrap};
   roll.start[axis] = piece[axis];
   if (options.computes && !options.computes(roll, std::span(&output, 1))) return false;
