@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from operator_cases import KINDS, RANDOM, Case, Table, values, weights
+from operator_models import KINDS, RANDOM, Case, Table, values, weights
 from operator_cases_products import signed, text
 
 SMALL = np.float32(0.02)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from operator_cases import RANDOM, Table, weights
+from operator_models import RANDOM, Table, weights
 from operator_cases_moves import text
 
 

@@ -42,7 +42,7 @@ constexpr Pass kPipeline[] = {
     {PASS(find_experts), When::kAlways, On::kGpu},        // while products have their gathers as operands
     {PASS(cells_to_convolution), When::kAlways, On::kGpu},  // while pixels are as the network has them
     {PASS(merge_slices), When::kAlways, On::kAll},          // and those of slices and concatenations
-    {PASS(find_rotations), When::kAlways, On::kGpu},        // while sums and products stand alone ...
+    {PASS(rotate_by_swap), When::kAlways, On::kGpu},        // while sums and products stand alone ...
     {PASS(fold_constants), When::kAlways, On::kGpu},        // ... and what it makes of angles is a constant
     {PASS(scatter_boxes), When::kAlways, On::kAll},         // while sums of slices stand alone
     {PASS(fold_shuffle), When::kAlways, On::kAll},      // needs the reshapes around a transpose as the network has them

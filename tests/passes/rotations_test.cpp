@@ -43,30 +43,30 @@ std::string halves(const std::string& angles, const std::string& rest = "") {
 
 const char* const kLeft = "slice slice pointwise pointwise pointwise pointwise pointwise pointwise concat";
 
-TEST(FindRotations, HalvesOfAnAxis) {
-  expectPass("find_rotations", halves("input %c : f32[5,4]\ninput %s : f32[1,1,5,4]\n"),
+TEST(RotateBySwap, HalvesOfAnAxis) {
+  expectPass("rotate_by_swap", halves("input %c : f32[5,4]\ninput %s : f32[1,1,5,4]\n"),
              "slice pointwise concat pointwise concat pointwise pointwise", onCuda());
 }
 
-TEST(FindRotations, FactorsThatMatterStay) {
+TEST(RotateBySwap, FactorsThatMatterStay) {
   // One of no width, one as large as the sums, what a second node reads, and the other order of halves.
-  expectPass("find_rotations", halves("input %c : f32[5,1]\ninput %s : f32[5,4]\n"), kLeft, onCuda());
-  expectPass("find_rotations", halves("input %c : f32[2,3,5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda());
-  expectPass("find_rotations", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n", "output %p\n"), kLeft, onCuda());
-  expectPass("find_rotations", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda(false));
+  expectPass("rotate_by_swap", halves("input %c : f32[5,1]\ninput %s : f32[5,4]\n"), kLeft, onCuda());
+  expectPass("rotate_by_swap", halves("input %c : f32[2,3,5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda());
+  expectPass("rotate_by_swap", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n", "output %p\n"), kLeft, onCuda());
+  expectPass("rotate_by_swap", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda(false));
 }
 
 // Two angles of one width, but of other ranks, are no rows of one table.
-TEST(FindRotations, FactorsOfTwoShapesStay) {
+TEST(RotateBySwap, FactorsOfTwoShapesStay) {
   std::string text = halves("input %c : f32[5,4]\ninput %d : f32[1,5,4]\ninput %s : f32[5,4]\n");
   const auto place = text.find("(%x1, %c)");
   text.replace(place, 9, "(%x1, %d)");
-  expectPass("find_rotations", text, kLeft, onCuda());
+  expectPass("rotate_by_swap", text, kLeft, onCuda());
 }
 
-TEST(FindRotations, NothingToTurn) {
+TEST(RotateBySwap, NothingToTurn) {
   expectPass(
-      "find_rotations",
+      "rotate_by_swap",
       "input %x : f32[2,0]\ninput %c : f32[0]\n%x0 : f32[2,0] = slice{start=[0,0] size=[2,0]}(%x) \"x0\"\n"
       "%p : f32[2,0] = pointwise{expr=\"mul(x0,x1)\"}(%x0, %c) \"p\"\n%q : f32[2,0] = pointwise{expr=\"mul(x0,x1)\"}(%c, %x0) \"q\"\n"
       "%y : f32[2,0] = concat{axis=-1}(%p, %q) \"y\"\noutput %y\n",
@@ -81,26 +81,26 @@ std::string steps(const std::string& axes) {
          sums("f32[2,5,4]") + axes;
 }
 
-TEST(FindRotations, StepsOfAnAxis) {
+TEST(RotateBySwap, StepsOfAnAxis) {
   expectPass(
-      "find_rotations",
+      "rotate_by_swap",
       steps(
           "%u : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%p) \"u\"\n%v : f32[2,5,4,1] = reshape{shape=[2,5,4,1]}(%q) \"v\"\n"
           "%y : f32[2,5,4,2] = concat{axis=3}(%u, %v) \"y\"\noutput %y\n"),
       "reshape slice reshape pointwise reshape concat pointwise reshape reshape concat pointwise pointwise", onCuda());
   // Behind one another they are in another order.
-  expectPass("find_rotations", steps("%y : f32[2,5,8] = concat{axis=2}(%p, %q) \"y\"\noutput %y\n"), kLeft, onCuda());
+  expectPass("rotate_by_swap", steps("%y : f32[2,5,8] = concat{axis=2}(%p, %q) \"y\"\noutput %y\n"), kLeft, onCuda());
 }
 
 // concat(-x1, x0) of pairs.
-TEST(FindRotations, SignsAlone) {
+TEST(RotateBySwap, SignsAlone) {
   const std::string text =
       "input %x : f16[2,5,4,2]\n"
       "%a : f16[2,5,4,1] = slice{start=[0,0,0,0] size=[2,5,4,1]}(%x) \"a\"\n%x0 : f16[2,5,4] = reshape{shape=[2,5,4]}(%a) \"x0\"\n"
       "%b : f16[2,5,4,1] = slice{start=[0,0,0,1] size=[2,5,4,1]}(%x) \"b\"\n%x1 : f16[2,5,4] = reshape{shape=[2,5,4]}(%b) \"x1\"\n"
       "%n : f16[2,5,4] = pointwise{expr=\"neg(x0)\"}(%x1) \"n\"\n%u : f16[2,5,4,1] = reshape{shape=[2,5,4,1]}(%n) \"u\"\n"
       "%v : f16[2,5,4,1] = reshape{shape=[2,5,4,1]}(%x0) \"v\"\n%y : f16[2,5,4,2] = concat{axis=-1}(%u, %v) \"y\"\noutput %y\n";
-  expectPass("find_rotations", text, "slice pointwise", onCuda());
+  expectPass("rotate_by_swap", text, "slice pointwise", onCuda());
 }
 
 // Heads that are normalized each: their transpose goes on to the attention.

@@ -248,7 +248,7 @@ bool find(Graph& graph, NodeId id, const Options& options) {
 
 }  // namespace
 
-int pass_find_rotations(Graph& graph, const Options& options) {
+int pass_rotate_by_swap(Graph& graph, const Options& options) {
   return editUntilDone(graph, [&](NodeId id) { return find(graph, id, options); });
 }
 
