@@ -281,9 +281,11 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kConsumers + 128, 1), tenon_stream_attenti
   const Memory memory(data);
   if (threadIdx.x == kConsumers) {
     openBarriers(memory.barriers);
-    fetchMap(p.qMap);
-    fetchMap(p.kMap);
-    fetchMap(p.vMap);
+    if (p.keys != 0) {
+      fetchMap(p.qMap);
+      fetchMap(p.kMap);
+      fetchMap(p.vMap);
+    }
   }
   __syncthreads();
   afterPredecessor();
