@@ -98,12 +98,11 @@ __device__ __forceinline__ void multiplyKeys(Scores& s, const X* q, const X* key
 }
 
 // Waits for the scores, adds the mask and leaves out keys behind the end. `column`: the thread's first key; `keyMask`:
-// of it; `hasMask`: whether one of the keys has a mask that is not 0.
+// of it.
 __device__ __forceinline__ void finishScores(Scores& s, const FlashParameters& p, const MaskRows<X>& mask,
-                                             const float* keyMask, bool hasMask, int column) {
+                                             const float* keyMask, int column) {
   if (MASK == 1) {
     waitForProducts<0>();
-    if (!hasMask) return;
 #pragma unroll
     for (int n = 0; n < kOwn / 8; ++n) {
       const auto two = *(const Pack<float, 2>*)(keyMask + 8 * n);
@@ -290,34 +289,22 @@ KERNEL_BOUNDED(__launch_bounds__(kThreads, kResidentBlocks), tenon_group_attenti
   copyRows<kHeld>(v, valuesOf(p, batch, head), p.vStride[2], p.keys);
   closeCopies();
   const X* const mask = maskOf(p, batch, head);
-  bool hasMask = MASK != 0 || !(p.scale > 0.f);
-  if (MASK == 1) {
-    hasMask = false;
-    for (int key = threadIdx.x; key < kHeld; key += kThreads) {
-      const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
-      keyMask[key] = inBaseTwo<X>(value);
-      hasMask = hasMask || value != 0.f;
-    }
-    const unsigned some = votesOf(hasMask);
-    if (at.lane == 0) sums[threadIdx.x / 32] = some != 0 ? 1.f : 0.f;  // later there are sums
+  for (int key = threadIdx.x; MASK == 1 && key < kHeld; key += kThreads) {
+    const float value = key < p.keys ? Element<X>::load(mask[key * p.maskStride[3]]) : -infinity();
+    keyMask[key] = inBaseTwo<X>(value);
   }
   waitForCopies<1>();  // queries and keys are here
   showToProducts();
   __syncthreads();
   const int firstKey = at.keyGroup * kOwn;
-  if (MASK == 1) {
-    hasMask = !(p.scale > 0.f);
-#pragma unroll
-    for (int warp = 0; warp < kThreads / 32; ++warp) hasMask = hasMask || sums[warp] != 0.f;
-  }
-  const float ofScores = hasMask ? 1.f : p.scale;
+  const float ofScores = MASK != 0 || !(p.scale > 0.f) ? 1.f : p.scale;
 #pragma unroll 1
   for (bool isFirst = true;; isFirst = false) {
     Scores s;
     multiplyKeys(s, q, k + firstKey * kWidth, at);
     const int row = firstRow + at.row;
     finishScores(s, p, MaskRows<X>(mask, p.maskStride[2], p.maskStride[3], row, p.queries, p.keys, p.maskInPairs != 0),
-                 keyMask + firstKey + at.pair, hasMask, firstKey + at.pair);
+                 keyMask + firstKey + at.pair, firstKey + at.pair);
     const bool isLast = kKeyGroups > 1 || firstRow + kRows >= endRow;
     if (!isLast) {
       waitForWarp();  // all lanes have read the queries before

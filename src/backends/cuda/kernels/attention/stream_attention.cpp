@@ -82,7 +82,8 @@ size_t StreamChoice::sharedBytes() const {
 
 std::string StreamChoice::text() const {
   return fmt::format("{},{},{}x{}x{},{},{}", name(type), width, groups, keys, stages, turns ? 1 : 0,
-                     static_cast<int>(mask));
+                     static_cast<int>(mask)) +
+         (once ? ",once" : "");
 }
 
 StreamChoice StreamChoice::parse(std::string_view text) {
@@ -104,6 +105,7 @@ StreamChoice StreamChoice::parse(std::string_view text) {
   choice.stages = number(1, kMostStages, ",");
   choice.turns = number(0, 1, ",") == 1;
   choice.mask = static_cast<StreamMask>(number(0, 2, nullptr));
+  choice.once = in.accept(",once");
   const bool known = in.atEnd() && choice.width % 16 == 0 && choice.keys % 16 == 0 && fits(choice);
   if (!known) in.fail("no variant of the kernel has these parameters");
   return choice;
@@ -121,7 +123,8 @@ Code StreamChoice::code() const {
           productText(last, type, true, true, "1") + "}\n#endif\n";
   return {"",
           {define("WIDTH", width), define("ROW_GROUPS", groups), define("KEYS", keys), define("STAGES", stages),
-           define("TILES", tilesHeld()), define("MASK", static_cast<int>(mask)), define("TURNS", turns ? 1 : 0)},
+           define("TILES", tilesHeld()), define("ONCE", once ? 1 : 0), define("MASK", static_cast<int>(mask)),
+           define("TURNS", turns ? 1 : 0)},
           text + "#include \"stream_attention.cuh\"\n"};
 }
 
@@ -157,7 +160,9 @@ std::vector<StreamChoice> streamChoices(const dnn::AttentionProblem& p, bool mas
                                                      : StreamMask::kOfRows;
   const auto blocks = [&](int groups) { return p.batch * p.heads * ((p.queries + 64 * groups - 1) / (64 * groups)); };
   const auto add = [&](int groups, bool turns) {
-    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, 128, 2, turns, mask}, p.keys);
+    // Rows of causal attention see different numbers of keys: whichever multiprocessor is ready takes the next ones.
+    const bool once = p.causal || blocks(groups) <= multiprocessors();
+    const auto choice = withMostKeys({p.type, flashWidth(p.width), groups, 128, 2, turns, mask, once}, p.keys);
     if (choice.keys >= 32) choices.push_back(choice);
   };
   // Groups that do not take turns were slower in every case.

@@ -5,8 +5,8 @@
 // another, where there are more tiles than blocks; its copies never stop, and the first products of a tile begin before
 // the last ones of the tile before. The including text defines X (f16 or bf16), multiplyQueries() and multiplyLast()
 // where the chip has warpgroups, WIDTH (columns of a head, rounded up to a multiple of 16), ROW_GROUPS, KEYS (of a
-// stage), STAGES, TILES (of queries in shared memory), MASK (0 none, 1 any, 2 the same for all rows), TURNS (whether
-// groups begin their products one after another).
+// stage), STAGES, TILES (of queries in shared memory), ONCE (whether each block has one tile only), MASK (0 none, 1
+// any, 2 the same for all rows), TURNS (whether groups begin their products one after another).
 #pragma once
 
 #include "backends/cuda/kernels/attention/attention_parameters.h"
@@ -63,6 +63,11 @@ struct Turn {
   }
 };
 
+// The block's next tile; behind the last one some number that is none.
+__device__ __forceinline__ unsigned following(const StreamParameters& p, unsigned number) {
+  return ONCE != 0 ? p.allTiles : number + gridDim.x;
+}
+
 __device__ __forceinline__ void openBarriers(Barriers* b) {
   for (int i = 0; i < kGroups; ++i) openBarrier(b->turn + i, 4);
   for (int i = 0; i < kTiles; ++i) {
@@ -70,7 +75,7 @@ __device__ __forceinline__ void openBarriers(Barriers* b) {
     openBarrier(b->queriesEmpty + i, 4 * kGroups);
   }
   for (int i = 0; i < kStages; ++i) {
-    openBarrier(b->keysFull + i, MASK == kMaskOfKeys ? 2 : 1);
+    openBarrier(b->keysFull + i, MASK == kMaskOfKeys ? 33 : 1);  // of a warp that brings masks each lane
     openBarrier(b->valuesFull + i, 1);
     openBarrier(b->keysEmpty + i, 4 * kGroups);
     openBarrier(b->valuesEmpty + i, 4 * kGroups);
@@ -89,7 +94,7 @@ __device__ __forceinline__ void copyAll(const StreamParameters& p, const Memory&
   showToCopies();
   Turn<kTiles> of;
   Turn<kStages> at;
-  for (unsigned number = blockIdx.x; number < p.allTiles; number += gridDim.x, of.next()) {
+  for (unsigned number = blockIdx.x; number < p.allTiles; number = following(p, number), of.next()) {
     const Tile tile(p, number);
     const int batch = (int)tile.batch;
     waitAt(b->queriesEmpty + of.slot, of.parity ^ 1);
@@ -117,7 +122,7 @@ __device__ __forceinline__ void giveBack(ByteBarrier* barrier) {
 __device__ __forceinline__ void bringMasks(const StreamParameters& p, const Memory& memory) {
   auto* const b = memory.barriers;
   Turn<kStages> at;
-  for (unsigned number = blockIdx.x; number < p.allTiles; number += gridDim.x) {
+  for (unsigned number = blockIdx.x; number < p.allTiles; number = following(p, number)) {
     const Tile tile(p, number);
     const X* const mask = maskOf(p, tile.batch, tile.head);
     for (int stage = 0; stage < tile.stages; ++stage, at.next()) {
@@ -132,7 +137,7 @@ __device__ __forceinline__ void bringMasks(const StreamParameters& p, const Memo
       }
       const bool some = votesOf(hasMask) != 0;
       if (threadIdx.x % 32 == 0) to[kTile] = some ? 1.f : 0.f;
-      giveBack(b->keysFull + at.slot);
+      arriveAt(b->keysFull + at.slot);
     }
   }
 }
@@ -188,7 +193,8 @@ __device__ __forceinline__ void putNothing(const StreamParameters& p) {
   Values value;
   clear(value);
   const float sum[2] = {};
-  for (unsigned number = blockIdx.x; number < p.allTiles; number += gridDim.x) putRows(p, Tile(p, number), sum, value);
+  for (unsigned number = blockIdx.x; number < p.allTiles; number = following(p, number))
+    putRows(p, Tile(p, number), sum, value);
 }
 
 // A group's rows of all tiles of the block, all stages.
@@ -223,10 +229,11 @@ __device__ __forceinline__ void attend(const StreamParameters& p, const Memory& 
   int stage = 1;
 #pragma unroll 1
   for (unsigned step = 1;; ++step, ++stage) {
-    const bool begins = stage == tile.stages;
+    if (ONCE != 0 && stage == tile.stages) break;
+    const bool begins = ONCE == 0 && stage == tile.stages;
     const unsigned before = number;
     if (begins) {
-      number += gridDim.x;
+      number = following(p, number);
       if (number >= p.allTiles) break;
       tile = Tile(p, number);
       stage = 0;
@@ -281,9 +288,11 @@ KERNEL_WITHOUT_WAIT(__launch_bounds__(kConsumers + 128, 1), tenon_stream_attenti
   const Memory memory(data);
   if (threadIdx.x == kConsumers) {
     openBarriers(memory.barriers);
-    fetchMap(p.qMap);
-    fetchMap(p.kMap);
-    fetchMap(p.vMap);
+    if (p.keys != 0) {
+      fetchMap(p.qMap);
+      fetchMap(p.kMap);
+      fetchMap(p.vMap);
+    }
   }
   __syncthreads();
   afterPredecessor();

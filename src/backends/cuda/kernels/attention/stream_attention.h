@@ -13,7 +13,7 @@ namespace tenon::backends::cuda {
 // Masks that a kernel is made for: none, any, one that all rows of queries share.
 enum class StreamMask : uint8_t { kNone, kOfRows, kOfKeys };
 
-// What the kernel is made from, as records write it: "f16,128,2x128x3,1,0".
+// What the kernel is made from, as records write it: "f16,128,2x128x3,1,0", or with ",once" behind it.
 struct StreamChoice {
   DataType type = DataType::kF16;
   int width = 64;      // columns of a head, rounded up to a multiple of 16
@@ -22,10 +22,11 @@ struct StreamChoice {
   int stages = 2;      // in shared memory
   bool turns = false;  // groups begin their products one after another
   StreamMask mask = StreamMask::kNone;
+  bool once = false;  // each block has one tile of rows
 
   int rows() const { return 64 * groups; }
   int threads() const { return 128 * (groups + 1); }
-  int tilesHeld() const { return width <= 128 ? 2 : 1; }  // of queries, in shared memory
+  int tilesHeld() const { return width <= 128 && !once ? 2 : 1; }  // of queries, in shared memory
   size_t sharedBytes() const;
   std::string text() const;
   static StreamChoice parse(std::string_view text);  // UserError when the text is wrong

@@ -49,9 +49,8 @@ class StreamInstance final : public runtime::KernelInstance {
     parameters_.tiles = dividerBy(tiles);
     pairs_ = p.hasMask && maskIsInPairs(p);
     parameters_.allTiles = static_cast<uint32_t>(p.batch * p.heads * tiles);
-    // Rows that see few keys take less time: whichever block is ready goes on with the next ones.
-    blocks_ =
-        p.causal ? parameters_.allTiles : std::min(parameters_.allTiles, static_cast<uint32_t>(multiprocessors()));
+    blocks_ = parameters_.allTiles;
+    if (!kernel_.choice.once) blocks_ = std::min(blocks_, static_cast<unsigned>(multiprocessors()));
     for (auto& address : mapped_) address = nullptr;
     return 0;
   }
