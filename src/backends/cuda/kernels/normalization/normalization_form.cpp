@@ -77,6 +77,20 @@ NormalizationShape::NormalizationShape(const ops::Normalization& op, const runti
   if (members <= kOfWarp) any = {"warp"};
   else if (members <= kFour * ((threads + 31) / 32 * 32)) any = {"4", "16"};
   else any = {"16", "4"};
+  findParts();
+}
+
+// Few statistics of so many members that a block of its own each would leave most of the chip idle.
+void NormalizationShape::findParts() {
+  constexpr int64_t kMany = 1 << 16, kMostParts = 256;
+  constexpr int64_t kAtOnce = int64_t{kNormalizationThreads} * kNormalizationItems;
+  if (parameters.members < kMany) return;
+  const int64_t least = (parameters.members + kMostParts - 1) / kMostParts;
+  parameters.partMembers = (least + kAtOnce - 1) / kAtOnce * kAtOnce;
+  parameters.parts = (parameters.members + parameters.partMembers - 1) / parameters.partMembers;
+  const bool areFew = parameters.groups.count <= multiprocessors() / 2;
+  if (areFew) packed.clear();
+  any.insert(areFew ? any.begin() : any.end(), "split");
 }
 
 // Rows in one piece: x, scale and bias step alike, and whole packs.

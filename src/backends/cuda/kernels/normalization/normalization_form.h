@@ -19,13 +19,14 @@ struct NormalizationShape {
   int64_t count = 0;                   // elements; 0: the rest is not set
   int64_t packs = 0;                   // of 16 bytes, of a statistic's members
   // Kernels that can compute it, those that this chip does best first, the name of each without kNormalize: of rows and
-  // planes whose tensors are aligned, which may be none, and of all.
+  // planes whose tensors are aligned, which may be none, and of all. "split" takes "parts" in front of it.
   std::vector<std::string_view> packed;
   std::vector<std::string_view> any;
 
  private:
   void findRows(const SplitAxes& axes, int64_t pack);
   void findPlanes(const SplitAxes& axes, int64_t pack);
+  void findParts();
 };
 constexpr std::string_view kNormalize = "tenon_normalize_";
 

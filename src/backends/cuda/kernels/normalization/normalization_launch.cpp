@@ -27,8 +27,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
     if (function == nullptr)
       throw Unsupported("cuda.normalization: statistics over {} elements, which the kernel was not compiled for",
                         parameters_.members);
-    configureAny(name, function);
-    return 0;
+    return configureAny(name, function);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -43,6 +42,9 @@ class NormalizationInstance final : public runtime::KernelInstance {
       launchGrid(rows_, static_cast<unsigned>(rowBlocks_), 1, 1, rowThreads_, &parameters_, arguments.stream);
       return;
     }
+    parameters_.moments = arguments.workspace;
+    if (parts_ != nullptr)
+      launchGrid(parts_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
   }
 
@@ -81,17 +83,26 @@ class NormalizationInstance final : public runtime::KernelInstance {
     }
   }
 
-  void configureAny(std::string_view name, CUfunction function) {
+  // Bytes of workspace.
+  size_t configureAny(std::string_view name, CUfunction function) {
     function_ = function;
+    parts_ = nullptr;
     const int64_t groups = parameters_.groups.count;
-    threads_ = 256;
+    threads_ = kNormalizationThreads;
     blocks_ = groups;
+    if (name == "split") {
+      parts_ = module_.function(fmt::format("{}parts", kNormalize));
+      blocks_ = groups * parameters_.parts;
+      checkUser(blocks_ < int64_t{1} << 31, "normalization: {} parts of statistics exceed a grid", blocks_);
+      return static_cast<size_t>(blocks_) * 2 * sizeof(float);
+    }
     if (name == "warp") {
       blocks_ = (groups + 7) / 8;
     } else {
       const int64_t most = groups < fewBlocks() ? 1024 : 256;
       threads_ = static_cast<unsigned>(std::clamp<int64_t>((parameters_.members + 3) / 4, 128, most) + 31) / 32 * 32;
     }
+    return 0;
   }
 
   bool packs(const runtime::LaunchArguments& arguments) const {
@@ -107,6 +118,7 @@ class NormalizationInstance final : public runtime::KernelInstance {
   int64_t rowBlocks_ = 0;
   unsigned rowThreads_ = 256;
   CUfunction function_ = nullptr;
+  CUfunction parts_ = nullptr;  // in front of it, where blocks share statistics
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;

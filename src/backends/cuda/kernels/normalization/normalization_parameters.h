@@ -18,7 +18,12 @@ struct NormalizationParameters {
   Space<3> inside;             // its members
   const void* skip = nullptr;  // of x's strides, as is
   void* sum = nullptr;
+  void* moments = nullptr;  // of parts: [groups][parts] pairs of floats, mean and squares of distances from it
+  int64_t parts = 1;        // of a statistic's members
+  int64_t partMembers = 0;  // of each part but the last
 };
+constexpr int kNormalizationThreads = 256;
+constexpr int kNormalizationItems = 16;  // of a thread at a time, where a block has a part
 
 struct SoftmaxParameters {
   const void* x = nullptr;

@@ -20,7 +20,9 @@ class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
     const NormalizationShape shape(*problem.op.as<ops::Normalization>(), {inputs, {}, &problem.symbols});
     std::vector<std::string> names;
     for (const auto* kernels : {&shape.packed, &shape.any}) {
-      if (!kernels->empty()) names.push_back(fmt::format("{}{}", kNormalize, kernels->front()));
+      if (kernels->empty()) continue;
+      names.push_back(fmt::format("{}{}", kNormalize, kernels->front()));
+      if (kernels->front() == "split") names.push_back(fmt::format("{}parts", kNormalize));
     }
     record.params = namedParameters(names, record.params);
     return record;
