@@ -61,6 +61,7 @@ void Preparation::abandon() noexcept {
   std::unique_lock lock(mutex_);
   for (const auto& batch : queue_) batch->next = batch->end;
   queue_.clear();
+  makers_.clear();
   ended_.wait(lock, [&] { return running_ == 0; });
 }
 

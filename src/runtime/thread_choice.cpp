@@ -17,6 +17,13 @@ void ThreadChoice::note(int64_t nanoseconds) noexcept {
     return;
   }
   times_[tryAlone_ ? 1 : 0][static_cast<size_t>(at_)] = nanoseconds;
+  constexpr int64_t kHopeless = 4;  // one thread instead of many may be so many times as slow: not tried to the end
+  const auto& kept = times_[alone_ ? 1 : 0];
+  if (tryAlone_ != alone_ && nanoseconds > kHopeless * *std::max_element(kept.begin() + 1, kept.end())) {
+    tries_ = false;
+    left_ = pause_ = std::min(2 * pause_, kMostPause);
+    return;
+  }
   if (++at_ < kEach) return;
   at_ = 0;
   if (tryAlone_ == alone_) {

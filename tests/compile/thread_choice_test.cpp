@@ -38,6 +38,13 @@ TEST(ThreadChoice, LeavesLongExecutionsAndSmallDifferences) {
   EXPECT_FALSE(close.isAlone());
 }
 
+// Where one thread is many times as slow, the first execution of a trial says so.
+TEST(ThreadChoice, ManyCoresAreNotLeftForLong) {
+  runtime::ThreadChoice choice;
+  EXPECT_EQ(runAll(choice, 600, 3'900'000, 200'000'000), 1);
+  EXPECT_FALSE(choice.isAlone());
+}
+
 TEST(ThreadChoice, OneDisturbedExecutionDecidesNothing) {
   runtime::ThreadChoice choice;
   for (int i = 0; i < 40; ++i) choice.note(i == 34 ? 9'000'000 : choice.isAlone() ? 150'000 : 100'000);

@@ -144,7 +144,8 @@ class GemmInstance final : public runtime::KernelInstance {
     packedFloats_ = kernel_.isPacked ? 0 : countB_ * panels * panelFloats_;
     // Few rows meet a panel as soon as it is packed, while it is in the second cache.
     packsEach_ = packsB_ && rows_ <= kFewTiles * tileRows && countB_ == matrices;
-    if (packsEach_) packedFloats_ = std::min<int64_t>(countB_ * panels, platform::teamSize()) * panelFloats_;
+    // The team may be another one when it is executed.
+    if (packsEach_) packedFloats_ = std::min<int64_t>(countB_ * panels, platform::coreCount()) * panelFloats_;
     return static_cast<size_t>(packedFloats_ + (kernel_.op.transposeA ? countA_ * rows_ * depth_ : 0)) * sizeof(float);
   }
 

@@ -241,6 +241,7 @@ CUfunction Module::find(const std::string& name) const {
   const CUresult status = driver().moduleGetFunction(&result, module_.get(), name.c_str());
   if (status == CUDA_ERROR_NOT_FOUND) return nullptr;
   check(status, "cuModuleGetFunction");
+  divideLikeProducts(result, name);
   return result;
 }
 

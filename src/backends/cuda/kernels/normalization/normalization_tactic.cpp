@@ -13,7 +13,7 @@ class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
   // Where no extent is open, one kernel of each kind is enough.
   plan::KernelRecord build(const compile::Problem& problem, const compile::Candidate& candidate) const override {
     auto record = OwnTactic::build(problem, candidate);
-    if (!hasFixedExtents(problem)) return record;
+    if (!hasFixedExtents(problem) || problem.inputs[0].dims.count() >= int64_t{1} << 31) return record;
     std::vector<runtime::TensorShape> inputs;
     for (size_t i = 0; i < problem.inputs.size(); ++i)
       inputs.push_back({problem.inputs[i].dtype, problem.inputs[i].dims, candidate.inputs[i]});

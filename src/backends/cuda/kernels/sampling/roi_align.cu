@@ -1,4 +1,4 @@
-// Regions of maps sampled to a grid, a thread per element of the result. X: type of the maps; POOL: 0 mean, 1 the
+// Regions of maps sampled to a grid, a thread per cell and some channels. X: type of the maps; POOL: 0 mean, 1 the
 // largest sample, 2 the largest weighted pixel; GRID: 0 bins, 1 corners, 2 pixels; BORDER: 0 clamp, 1 margin, 2 zero.
 #include "backends/cuda/kernels/sampling/sampling_parameters.h"
 #include "prelude.cuh"
@@ -63,42 +63,76 @@ __device__ Tap tapOf(const RoiAlignParameters& p, const Axis& axis, i64 cell, i6
   return tap;
 }
 
+// Four pixels of a plane and their weights.
+struct Pixels {
+  i64 place[4];
+  float weight[4];
+  bool inside;
+};
+__device__ Pixels pixelsOf(const Tap& y, const Tap& x, i64 columns) {
+  return {{y.low * columns + x.low, y.low * columns + x.high, y.high * columns + x.low, y.high * columns + x.high},
+          {(1.f - y.part) * (1.f - x.part), (1.f - y.part) * x.part, y.part * (1.f - x.part), y.part * x.part},
+          y.inside && x.inside};
+}
+
+// Channels of a thread have samples in common.
+struct Results {
+  float sum[kRoiChannels] = {};
+  float best[kRoiChannels];
+
+  __device__ Results() {
+#pragma unroll
+    for (int c = 0; c < kRoiChannels; ++c) best[c] = -infinity();
+  }
+  __device__ void take(const void* map, i64 first, i64 plane, int channels, const Pixels& pixels) {
+#pragma unroll
+    for (int c = 0; c < kRoiChannels; ++c) {
+      if (c >= channels) continue;
+      float corners[4] = {0.f, 0.f, 0.f, 0.f};
+      if (pixels.inside) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) corners[k] = load<X>(map, first + c * plane + pixels.place[k]) * pixels.weight[k];
+      }
+      const float value = corners[0] + corners[1] + corners[2] + corners[3];
+      sum[c] += value;
+      best[c] = fmaxf(best[c], POOL == 2 ? fmaxf(fmaxf(corners[0], corners[1]), fmaxf(corners[2], corners[3])) : value);
+    }
+  }
+};
+
 KERNEL(tenon_roi_align, RoiAlignParameters) {
   const i64 at = globalIndex();
-  if (at >= p.count) return;
-  const i64 j = at % p.width;
-  const i64 i = at / p.width % p.height;
-  const i64 channel = at / p.width / p.height % p.channels;
-  const i64 region = at / p.width / p.height / p.channels;
+  if (at >= p.threads) return;
+  const i64 cells = p.width * p.height;
+  const i64 j = at % cells % p.width;
+  const i64 i = at % cells / p.width;
+  const i64 groups = (p.channels + p.channelsOfThread - 1) / p.channelsOfThread;
+  const i64 channel = at / cells % groups * p.channelsOfThread;
+  const i64 region = at / cells / groups;
+  const int channels = (int)min((i64)p.channelsOfThread, p.channels - channel);
   const i64 level = p.origins[region * 2];
   const i64 image = p.origins[region * 2 + 1];
-  float result = 0.f;
+  Results results;
+  i64 count = 0;
   if (level >= 0 && level < p.mapCount && image >= 0 && image < p.images) {
     const float* const ends = p.regions + region * 4;
     const i64 columns = p.columns[level];
     const Axis vertical = axisOf(p, ends[0], ends[2], p.height, i, p.rows[level]);
     const Axis horizontal = axisOf(p, ends[1], ends[3], p.width, j, columns);
-    const i64 plane = (image * p.channels + channel) * p.rows[level];
-    const i64 count = vertical.samples * horizontal.samples;
-    float sum = 0.f;
-    float best = -infinity();
+    const i64 plane = p.rows[level] * columns;
+    count = vertical.samples * horizontal.samples;
     for (i64 a = 0; a < vertical.samples; ++a) {
       const Tap y = tapOf(p, vertical, i, a);
       for (i64 b = 0; b < horizontal.samples; ++b) {
-        const Tap x = tapOf(p, horizontal, j, b);
-        float corners[4] = {0.f, 0.f, 0.f, 0.f};
-        if (y.inside && x.inside) {
-          corners[0] = load<X>(p.maps[level], (plane + y.low) * columns + x.low) * (1.f - y.part) * (1.f - x.part);
-          corners[1] = load<X>(p.maps[level], (plane + y.low) * columns + x.high) * (1.f - y.part) * x.part;
-          corners[2] = load<X>(p.maps[level], (plane + y.high) * columns + x.low) * y.part * (1.f - x.part);
-          corners[3] = load<X>(p.maps[level], (plane + y.high) * columns + x.high) * y.part * x.part;
-        }
-        const float value = corners[0] + corners[1] + corners[2] + corners[3];
-        sum += value;
-        best = fmaxf(best, POOL == 2 ? fmaxf(fmaxf(corners[0], corners[1]), fmaxf(corners[2], corners[3])) : value);
+        const Pixels pixels = pixelsOf(y, tapOf(p, horizontal, j, b), columns);
+        results.take(p.maps[level], (image * p.channels + channel) * plane, plane, channels, pixels);
       }
     }
-    if (count > 0) result = POOL == 0 ? sum / (float)count : best;
   }
-  store<X>(p.y, at, result);
+#pragma unroll
+  for (int c = 0; c < kRoiChannels; ++c) {
+    if (c >= channels) continue;
+    const float result = count == 0 ? 0.f : POOL == 0 ? results.sum[c] / (float)count : results.best[c];
+    store<X>(p.y, ((region * p.channels + channel + c) * p.height + i) * p.width + j, result);
+  }
 }

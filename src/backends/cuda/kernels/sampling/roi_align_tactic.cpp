@@ -10,6 +10,7 @@ namespace {
 class RoiAlignTactic final : public OwnTacticOf<ops::RoiAlign> {
  public:
   using OwnTacticOf::OwnTacticOf;
+  int version() const override { return 2; }
 
  private:
   compile::Support acceptsOp(const ops::RoiAlign&, const compile::Problem& problem) const override {

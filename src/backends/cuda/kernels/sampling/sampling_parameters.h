@@ -13,12 +13,14 @@ struct RoiAlignParameters {
   const void* maps[kMostMaps] = {};
   int64_t rows[kMostMaps] = {}, columns[kMostMaps] = {};
   void* y = nullptr;
-  int64_t count = 0;  // elements of the result
   int64_t channels = 1, height = 1, width = 1, images = 0;
   int64_t samples = 0, least = 0, mostSamples = 1;
   int32_t mapCount = 0;
   float offset = 0;
+  int32_t channelsOfThread = 1;  // kRoiChannels at most
+  int64_t threads = 0;
 };
+constexpr int kRoiChannels = 8;
 
 struct DeformableColumnsParameters {
   const void* x = nullptr;
