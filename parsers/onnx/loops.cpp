@@ -22,27 +22,28 @@ std::optional<int64_t> knownCount(NetworkWriter& writer, const ParsedValue& valu
   return list[0].value;
 }
 
-// The node by which a body appends to a carried value, which it reads for nothing else; null where it does something
-// else.
+// The node by which a body appends to a carried value; null where it does something else, or reads that value or the
+// result for anything else: the body has neither as a whole.
 const pb::NodeProto* appending(const pb::GraphProto& body, const std::string& carried, const std::string& next) {
+  const auto isEither = [&](const std::string& name) { return name == carried || name == next; };
   const pb::NodeProto* found = nullptr;
   int reads = 0;
   for (const pb::NodeProto& node : body.node()) {
-    reads += static_cast<int>(std::count(node.input().begin(), node.input().end(), carried));
+    reads += static_cast<int>(std::count_if(node.input().begin(), node.input().end(), isEither));
     for (const pb::AttributeProto& attribute : node.attribute()) {
       std::set<std::string> names;
       if (attribute.has_g()) {
         collectNames(attribute.g(), names);
       }
-      reads += static_cast<int>(names.count(carried));
+      reads += static_cast<int>(names.count(carried) + names.count(next));
     }
     if (node.output_size() == 1 && node.output(0) == next) {
       found = &node;
     }
   }
-  const bool isGiven = std::any_of(body.output().begin(), body.output().end(),
-                                   [&](const pb::ValueInfoProto& output) { return output.name() == carried; });
-  const bool appends = found != nullptr && reads == 1 && !isGiven && isStandardDomain(found->domain()) &&
+  const auto given = std::count_if(body.output().begin(), body.output().end(),
+                                   [&](const pb::ValueInfoProto& output) { return isEither(output.name()); });
+  const bool appends = found != nullptr && reads == 1 && given == 1 && isStandardDomain(found->domain()) &&
                        found->input_size() >= 2 && found->input(0) == carried;
   return appends && (found->input_size() == 2 || found->input(2).empty()) ? found : nullptr;
 }

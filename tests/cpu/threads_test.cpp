@@ -228,6 +228,13 @@ TEST(Threads, Rows) {
   EXPECT_GE(one("softmax{axis=2}", "64,33,130"), 1);
   EXPECT_GE(one("softmax{axis=0}", "64,33,130"), 1);
   EXPECT_GE(one("cumulative{axis=0}", "64,33,130"), 1);
+  for (const char* shape : {"100,65", "10,1025"}) {  // a team leaves a block of one column
+    EXPECT_GE(
+        runEach(fmt::format(
+            "graph \"g\" {{\n  input %x : f32[{0}]\n  %y : f32[{0}] = cumulative{{axis=0}}(%x) \"op\"\n  output %y\n}}",
+            shape)),
+        1);
+  }
 }
 
 }  // namespace

@@ -188,6 +188,29 @@ TEST(Loops, ScanOverAnOpenLengthInBothDirections) {
   }
 }
 
+// A tensor that grows, of which each iteration reads how large it is by now: the body has no more than what it appends.
+TEST(Loops, TensorsThatGrowAreNotReadOnTheWay) {
+  ModelMaker body, maker;
+  body.input("i", {}, kInt64);
+  body.input("go", {}, kBool);
+  body.input("s", {1});
+  ModelMaker::set(body.node("Concat", {"s", "x"}, {"next"}), "axis", int64_t{0});
+  body.node("Size", {"next"}, {"length"});
+  body.output("go", {}, kBool);
+  body.output("next", {2});
+  body.output("length", {}, kInt64);
+  maker.ints("count", {}, {600});
+  maker.input("x", {1});
+  setGraph(maker.node("Loop", {"count", "", "x"}, {"y", "lengths"}, "grows"), "body", body);
+  maker.output("y");
+  maker.output("lengths");
+  NetworkBench bench;
+  EXPECT_TRUE(bench.parse(maker)) << bench.errors();
+  const std::unique_ptr<nvinfer1::IBuilderConfig> config(bench.builder->createBuilderConfig());
+  EXPECT_EQ(bench.builder->buildSerializedNetwork(*bench.network, *config), nullptr);
+  EXPECT_NE(bench.logger.text.find("begins as f32 [1] and goes on as f32 [2]"), std::string::npos) << bench.logger.text;
+}
+
 TEST(Loops, RefusalsSayWhereAndWhatToDo) {
   // A state that grows, not by what is appended alone.
   ModelMaker body, maker;

@@ -56,6 +56,24 @@ TEST(RotateBySwap, FactorsThatMatterStay) {
   expectPass("rotate_by_swap", halves("input %c : f32[5,4]\ninput %s : f32[5,4]\n"), kLeft, onCuda(false));
 }
 
+// Sums of three products are no rotation, in whichever order they are written.
+TEST(RotateBySwap, ThreeTermsStay) {
+  const std::string text =
+      "input %x : f32[2,8]\ninput %a : f32[4]\ninput %b : f32[4]\ninput %c : f32[4]\n"
+      "%x0 : f32[2,4] = slice{start=[0,0] size=[2,4]}(%x) \"x0\"\n"
+      "%x1 : f32[2,4] = slice{start=[0,4] size=[2,4]}(%x) \"x1\"\n"
+      "%k : f32[2,4] = pointwise{expr=\"mul(x0,x1)\"}(%x0, %a) \"k\"\n"
+      "%l : f32[2,4] = pointwise{expr=\"mul(x0,x1)\"}(%x1, %b) \"l\"\n"
+      "%m : f32[2,4] = pointwise{expr=\"mul(x0,x1)\"}(%x1, %c) \"m\"\n"
+      "%n : f32[2,4] = pointwise{expr=\"mul(x0,x1)\"}(%x0, %c) \"n\"\n"
+      "%r : f32[2,4] = pointwise{expr=\"add(x0,x1)\"}(%k, %l) \"r\"\n"
+      "%p : f32[2,4] = pointwise{expr=\"add(x0,x1)\"}(%r, %m) \"p\"\n"
+      "%q : f32[2,4] = pointwise{expr=\"add(x0,x1)\"}(%r, %n) \"q\"\n"
+      "%y : f32[2,8] = concat{axis=-1}(%p, %q) \"y\"\noutput %y\n";
+  expectPass("rotate_by_swap", text,
+             "slice slice pointwise pointwise pointwise pointwise pointwise pointwise pointwise concat", onCuda());
+}
+
 // Two angles of one width, but of other ranks, are no rows of one table.
 TEST(RotateBySwap, FactorsOfTwoShapesStay) {
   std::string text = halves("input %c : f32[5,4]\ninput %d : f32[1,5,4]\ninput %s : f32[5,4]\n");

@@ -185,7 +185,7 @@ bool find(Graph& graph, NodeId id, const Options& options) {
   }
   from.push_back(id);
   const size_t count = pieces[0].terms.size();
-  if (count != pieces[1].terms.size()) return false;
+  if (count != pieces[1].terms.size() || count > 2) return false;
   const auto halves = ordered(graph, pieces);
   if (!halves) return false;
   const auto& output = graph.value(node.outputs[0]).type;

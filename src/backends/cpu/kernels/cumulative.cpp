@@ -165,9 +165,9 @@ class CumulativeInstance final : public runtime::KernelInstance {
       const int64_t column = job % blocks * block;
       const int64_t at = job / blocks * extent_ * inner_ + first + column;
       const int64_t width = std::min(block, inner_ - column);
-      if (width == 1) {
+      if (inner_ == 1) {  // not the last column of a block: which one that is depends on the team
         SumOf<T> sum{};
-        const int64_t low = job / blocks * extent_;  // where inner_ is 1
+        const int64_t low = job / blocks * extent_;
         if (lineSums_ == nullptr) return scanLine(x + at, y + at, extent_, step, op_.exclusive, sum);
         return lineSums_(x + low, y + low, static_cast<size_t>(extent_), {op_.reverse, op_.exclusive}, &sum);
       }
