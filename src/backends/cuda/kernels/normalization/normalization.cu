@@ -64,96 +64,6 @@ __device__ void normalizeBlock(const NormalizationParameters& p) {
 KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_4, NormalizationParameters) { normalizeBlock<4>(p); }
 KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_16, NormalizationParameters) { normalizeBlock<16>(p); }
 
-// Few statistics of many members: blocks have a part of one each. First the moments of each part, then, from those of
-// all its parts, the results.
-struct Moments {
-  float count, mean, squares;  // squares: of the distances from the mean
-};
-__device__ inline Moments joined(const Moments& a, const Moments& b) {
-  const float count = a.count + b.count;
-  if (count == 0.f) return a;
-  const float share = b.count / count;
-  const float d = b.mean - a.mean;
-  return {count, a.mean + d * share, a.squares + b.squares + d * d * a.count * share};
-}
-__device__ inline Moments joinedOfBlock(Moments own) {
-  __shared__ Moments shared[32];
-  for (int mask = 16; mask > 0; mask /= 2)
-    own = joined(own, {shuffleXor(own.count, mask), shuffleXor(own.mean, mask), shuffleXor(own.squares, mask)});
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own;
-  __syncthreads();
-  own = shared[0];
-  for (int k = 1; k < (int)blockDim.x / 32; ++k) own = joined(own, shared[k]);
-  return own;
-}
-struct Part {
-  i64 group, first, end;
-  i64 base[3];
-
-  __device__ Part(const NormalizationParameters& p) {
-    group = blockIdx.x / p.parts;
-    first = blockIdx.x % p.parts * p.partMembers;
-    end = first + membersOf(p, blockIdx.x % p.parts);
-    locate(p.groups, (unsigned)group, base);
-  }
-  static __device__ i64 membersOf(const NormalizationParameters& p, i64 part) {
-    return min(p.partMembers, p.members - part * p.partMembers);
-  }
-  // Members of this thread, from a tile on; place: of the one behind k others.
-  static constexpr int kItems = kNormalizationItems;
-  __device__ i64 place(i64 tile, int k) const { return tile + k * (i64)blockDim.x + threadIdx.x; }
-  __device__ void read(const NormalizationParameters& p, i64 tile, float (&value)[kItems]) const {
-#pragma unroll
-    for (int k = 0; k < kItems; ++k)
-      value[k] = place(tile, k) < end ? input(p, memberOf(p, base, place(tile, k)).x) : 0.f;
-  }
-};
-KERNEL(tenon_normalize_parts, NormalizationParameters) {
-  const Part part(p);
-  Moments own = {0, 0, 0};
-  for (i64 tile = part.first; tile < part.end; tile += blockDim.x * Part::kItems) {
-    float value[Part::kItems];
-    part.read(p, tile, value);
-    Moments some = {0, 0, 0};
-#pragma unroll
-    for (int k = 0; k < Part::kItems; ++k) {
-      some.count += part.place(tile, k) < part.end ? 1.f : 0.f;
-      some.mean += value[k];
-    }
-    some.mean = CENTERED && some.count > 0 ? some.mean / some.count : 0.f;
-#pragma unroll
-    for (int k = 0; k < Part::kItems; ++k) {
-      const float d = value[k] - some.mean;
-      if (part.place(tile, k) < part.end) some.squares += d * d;
-    }
-    own = joined(own, some);
-  }
-  own = joinedOfBlock(own);
-  if (threadIdx.x == 0) {
-    ((float*)p.moments)[2 * (i64)blockIdx.x] = own.mean;
-    ((float*)p.moments)[2 * (i64)blockIdx.x + 1] = own.squares;
-  }
-}
-KERNEL(tenon_normalize_split, NormalizationParameters) {
-  const Part part(p);
-  Moments all = {0, 0, 0};
-  for (i64 k = threadIdx.x; k < p.parts; k += blockDim.x) {
-    const float* of = (const float*)p.moments + 2 * (part.group * p.parts + k);
-    all = joined(all, {(float)Part::membersOf(p, k), of[0], of[1]});
-  }
-  all = joinedOfBlock(all);
-  const float factor = 1.f / sqrtf(all.squares / p.members + p.epsilon);
-  for (i64 tile = part.first; tile < part.end; tile += blockDim.x * Part::kItems) {
-    float value[Part::kItems];
-    part.read(p, tile, value);
-#pragma unroll
-    for (int k = 0; k < Part::kItems; ++k) {
-      const i64 i = part.place(tile, k);
-      if (i < part.end) write(p, memberOf(p, part.base, i), value[k], all.mean, factor);
-    }
-  }
-}
-
 // A warp per statistic of few members.
 KERNEL(tenon_normalize_warp, NormalizationParameters) {
   const i64 group = (i64)blockIdx.x * 8 + threadIdx.x / 32;
@@ -439,3 +349,5 @@ KERNEL_BOUNDED(__launch_bounds__(1024), tenon_normalize_planes, NormalizationPar
   planes.factor = 1.f / sqrtf(blockReduce(planes.sum, Add(), shared) / p.members + p.epsilon);
   planes.visitAll<2>(kept);
 }
+
+#include "normalization_parts.cuh"

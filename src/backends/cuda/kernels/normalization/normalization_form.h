@@ -1,6 +1,7 @@
 // Which kernels of normalization.cu take a normalization: compiling all of them takes ten times as long as two.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct NormalizationShape {
   int64_t count = 0;                   // elements; 0: the rest is not set
   int64_t packs = 0;                   // of 16 bytes, of a statistic's members
   // Kernels that can compute it, those that this chip does best first, the name of each without kNormalize: of rows and
-  // planes whose tensors are aligned, which may be none, and of all. "split" takes "parts" in front of it.
+  // planes whose tensors are aligned, which may be none, and of all. "split" takes "parts" in front of it,
+  // "planes_split" "planes_parts".
   std::vector<std::string_view> packed;
   std::vector<std::string_view> any;
 
@@ -29,5 +31,7 @@ struct NormalizationShape {
   void findParts();
 };
 constexpr std::string_view kNormalize = "tenon_normalize_";
+constexpr std::string_view kSplit = "split";
+std::string partsOf(std::string_view split);  // the whole name of the kernel in front of one that ends in kSplit
 
 }  // namespace tenon::backends::cuda

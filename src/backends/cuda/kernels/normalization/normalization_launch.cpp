@@ -20,14 +20,17 @@ class NormalizationInstance final : public runtime::KernelInstance {
     count_ = shape.count;
     if (count_ == 0) return 0;
     parameters_ = shape.parameters;
-    rows_ = nullptr;
+    rows_ = rowParts_ = nullptr;
     if (const auto [name, function] = firstOf(shape.packed); function != nullptr)
       configurePacked(name, function, shape);
     const auto [name, function] = firstOf(shape.any);
     if (function == nullptr)
       throw Unsupported("cuda.normalization: statistics over {} elements, which the kernel was not compiled for",
                         parameters_.members);
-    return configureAny(name, function);
+    configureAny(name, function);
+    const int64_t shared = rowParts_ != nullptr || parts_ != nullptr ? parameters_.groups.count * parameters_.parts : 0;
+    checkUser(shared < int64_t{1} << 31, "normalization: {} parts of statistics exceed a grid", shared);
+    return static_cast<size_t>(shared) * 2 * sizeof(float);
   }
 
   void launch(const runtime::LaunchArguments& arguments) override {
@@ -38,11 +41,13 @@ class NormalizationInstance final : public runtime::KernelInstance {
     parameters_.y = arguments.outputs[0];
     if (op_.skip) parameters_.skip = arguments.inputs[3];
     if (op_.keepSum) parameters_.sum = arguments.outputs[1];
+    parameters_.moments = arguments.workspace;
     if (rows_ != nullptr && packs(arguments)) {
+      if (rowParts_ != nullptr)
+        launchGrid(rowParts_, static_cast<unsigned>(rowBlocks_), 1, 1, rowThreads_, &parameters_, arguments.stream);
       launchGrid(rows_, static_cast<unsigned>(rowBlocks_), 1, 1, rowThreads_, &parameters_, arguments.stream);
       return;
     }
-    parameters_.moments = arguments.workspace;
     if (parts_ != nullptr)
       launchGrid(parts_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
     launchGrid(function_, static_cast<unsigned>(blocks_), 1, 1, threads_, &parameters_, arguments.stream);
@@ -75,6 +80,10 @@ class NormalizationInstance final : public runtime::KernelInstance {
     } else if (name == "rows_block") {
       const int64_t perThread = groups < fewBlocks() ? 1 : 2;
       rowThreads_ = warps((shape.packs + perThread - 1) / perThread, 64, 1024);
+    } else if (name == "planes_split") {
+      rowParts_ = module_.function(partsOf(name));
+      rowThreads_ = kNormalizationThreads;
+      rowBlocks_ = groups * parameters_.parts;
     } else if (name == "planes") {
       rowThreads_ = warps(shape.packs / 2, 128, groups < fewBlocks() ? 1024 : 512);
     } else {
@@ -83,26 +92,21 @@ class NormalizationInstance final : public runtime::KernelInstance {
     }
   }
 
-  // Bytes of workspace.
-  size_t configureAny(std::string_view name, CUfunction function) {
+  void configureAny(std::string_view name, CUfunction function) {
     function_ = function;
     parts_ = nullptr;
     const int64_t groups = parameters_.groups.count;
     threads_ = kNormalizationThreads;
     blocks_ = groups;
-    if (name == "split") {
-      parts_ = module_.function(fmt::format("{}parts", kNormalize));
+    if (name == kSplit) {
+      parts_ = module_.function(partsOf(name));
       blocks_ = groups * parameters_.parts;
-      checkUser(blocks_ < int64_t{1} << 31, "normalization: {} parts of statistics exceed a grid", blocks_);
-      return static_cast<size_t>(blocks_) * 2 * sizeof(float);
-    }
-    if (name == "warp") {
+    } else if (name == "warp") {
       blocks_ = (groups + 7) / 8;
     } else {
       const int64_t most = groups < fewBlocks() ? 1024 : 256;
       threads_ = static_cast<unsigned>(std::clamp<int64_t>((parameters_.members + 3) / 4, 128, most) + 31) / 32 * 32;
     }
-    return 0;
   }
 
   bool packs(const runtime::LaunchArguments& arguments) const {
@@ -115,10 +119,11 @@ class NormalizationInstance final : public runtime::KernelInstance {
   const ops::Normalization& op_;
   const Module& module_;
   CUfunction rows_ = nullptr;
+  CUfunction rowParts_ = nullptr;  // in front of it, where blocks share statistics
   int64_t rowBlocks_ = 0;
   unsigned rowThreads_ = 256;
   CUfunction function_ = nullptr;
-  CUfunction parts_ = nullptr;  // in front of it, where blocks share statistics
+  CUfunction parts_ = nullptr;  // likewise
   int64_t count_ = 0;
   int64_t blocks_ = 0;
   unsigned threads_ = 256;

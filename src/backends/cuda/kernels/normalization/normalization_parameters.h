@@ -23,7 +23,6 @@ struct NormalizationParameters {
   int64_t partMembers = 0;  // of each part but the last
 };
 constexpr int kNormalizationThreads = 256;
-constexpr int kNormalizationItems = 16;  // of a thread at a time, where a block has a part
 
 struct SoftmaxParameters {
   const void* x = nullptr;

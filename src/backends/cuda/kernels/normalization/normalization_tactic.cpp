@@ -21,8 +21,9 @@ class NormalizationTactic final : public OwnTacticOf<ops::Normalization> {
     std::vector<std::string> names;
     for (const auto* kernels : {&shape.packed, &shape.any}) {
       if (kernels->empty()) continue;
-      names.push_back(fmt::format("{}{}", kNormalize, kernels->front()));
-      if (kernels->front() == "split") names.push_back(fmt::format("{}parts", kNormalize));
+      const auto name = kernels->front();
+      names.push_back(fmt::format("{}{}", kNormalize, name));
+      if (name.ends_with(kSplit)) names.push_back(partsOf(name));
     }
     record.params = namedParameters(names, record.params);
     return record;
