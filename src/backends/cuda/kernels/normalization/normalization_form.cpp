@@ -84,18 +84,20 @@ NormalizationShape::NormalizationShape(const ops::Normalization& op, const runti
   findParts();
 }
 
-// Few statistics of so many members that a block of its own each would leave most of the chip idle: a block computes
-// the moments of 62,720 members one by one in 83 us on an H200, and of 300,000 in packs in some 120.
+// Few statistics of so many members that a block of its own each would leave most of the chip idle. On an H200 one
+// block takes 83 us for 62,720 members one by one, and some 120 for 300,000 in packs; parts of 2,048 lost with 32
+// groups of planes.
 void NormalizationShape::findParts() {
-  constexpr int64_t kMany = 8192, kMostParts = 1024, kAtOnce = 2048;
+  constexpr int64_t kMany = 8192, kAtOnce = 2048;
+  const int64_t groups = parameters.groups.count;
   if (parameters.members < kMany) return;
-  const int64_t least = (parameters.members + kMostParts - 1) / kMostParts;
+  const int64_t mostParts = std::max<int64_t>(4 * multiprocessors() / groups, 1);
+  const int64_t least = (parameters.members + mostParts - 1) / mostParts;
   parameters.partMembers = (least + kAtOnce - 1) / kAtOnce * kAtOnce;
   parameters.parts = (parameters.members + parameters.partMembers - 1) / parameters.partMembers;
-  const bool areFew = parameters.groups.count <= multiprocessors() / 2;
-  any.insert(areFew ? any.begin() : any.end(), "split");
+  any.insert(groups <= multiprocessors() / 4 ? any.begin() : any.end(), "split");
   if (packed != std::vector<std::string_view>{"planes"}) return;
-  packed.insert(areFew ? packed.begin() : packed.end(), "planes_split");
+  packed.insert(groups <= multiprocessors() / 8 ? packed.begin() : packed.end(), "planes_split");
 }
 
 // Rows in one piece: x, scale and bias step alike, and whole packs.
