@@ -112,6 +112,9 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source,
   *program = new _nvrtcProgram{source, {}, {}, {}};
   for (int i = 0; i < headers; ++i) (*program)->headers[names[i]] = texts[i];
   for (const char* name : kReplaced) (*program)->headers[name] = replacement(name);
+  // What the host's form of intrinsics.cuh reads, also for sources that are none of ours.
+  constexpr const char* kWanted = "wanted_kernels.cuh";
+  (*program)->headers.try_emplace(kWanted, replacement("../../../src/backends/cuda/kernels/common/wanted_kernels.cuh"));
   (*program)->headers.erase("cstdint");  // the host's compiler has one
   return NVRTC_SUCCESS;
 }
